@@ -1,0 +1,12 @@
+// Case -> bits: runs recipes, reads files, applies overrides, fills unused storage with poison.
+#pragma once
+
+#include "cases/case.h"
+#include "oracle/op.h"
+
+namespace assay {
+
+/// The case's inputs and output layouts. Throws InputError for a bad file, index or recipe argument.
+Problem materialize(const Case& c);
+
+}  // namespace assay

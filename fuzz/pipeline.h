@@ -1,0 +1,18 @@
+// The straight line: a case goes in, a record comes out.
+#pragma once
+
+#include <string_view>
+
+#include "cases/case.h"
+#include "kernels/runner.h"
+#include "reports/record.h"
+
+namespace assay {
+
+/// parse -> materialize -> kernel -> oracle -> measure -> classify -> record. Throws InputError for a bad case line only.
+Record run_case(const Case& c, std::string_view kernel, Runner& runner);
+
+/// The same verdict for outputs somebody already has (`assay judge`).
+Record judge_outputs(const Case& c, const Problem& problem, const Arithmetic& declared, RunOutcome outcome);
+
+}  // namespace assay

@@ -1,0 +1,48 @@
+// Kernel: name, op, declared arithmetic, and one function from input tensors to pre-allocated outputs; the registry.
+#pragma once
+
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "oracle/arithmetic.h"
+#include "oracle/params.h"
+#include "oracle/tensor.h"
+
+namespace assay {
+
+/// One call. Outputs are pre-filled with a canary and must be written completely (the `rows` input, where present, names
+/// the rows that must be written; others may be left).
+struct Call {
+  const Params& params;
+  std::span<const TensorView> inputs;
+  std::span<const OutputView> outputs;
+};
+
+/// What a run says about itself.
+struct RunFacts {
+  std::string variant;  ///< e.g. "tile 64x64, 4 splits"
+};
+
+struct Kernel {
+  std::string_view name;     ///< <idea>_<format>: "fa2_bf16"
+  std::string_view op;
+  std::string_view summary;  ///< one sentence
+  bool mutant = false;       ///< a planted fault: only in the mutant program
+  std::string_view expects;  ///< mutants: the failure mode that must be reported, empty if the catalogue has none yet
+  /// A reason why the case is outside the kernel's contract, or nothing.
+  std::optional<std::string> (*unsupported)(const Params&);
+  Arithmetic (*declared)(const Params&);
+  RunFacts (*run)(const Call&);
+};
+
+struct RegisterKernel {
+  explicit RegisterKernel(const Kernel& kernel);
+};
+/// Sorted by name.
+std::vector<const Kernel*> all_kernels();
+const Kernel* find_kernel(std::string_view name);
+
+}  // namespace assay

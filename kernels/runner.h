@@ -1,0 +1,45 @@
+// Runner: runs a named kernel on a problem's bits and returns an outcome, never an exception for what a kernel does.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "kernels/kernel.h"
+
+namespace assay {
+
+enum class RunStatus : std::uint8_t { kOk, kSkipped, kCrashed, kHung };
+
+struct RunOutcome {
+  RunStatus status = RunStatus::kOk;
+  std::string reason;             ///< skipped: why; crashed: "signal 11 (SIGSEGV)" or "exit 3"; hung: the deadline
+  RunFacts facts;
+  Arithmetic declared;
+  std::vector<Tensor> outputs;    ///< valid for kOk
+  bool inputs_changed = false;    ///< the kernel wrote to an input
+  bool guard_broken = false;      ///< the kernel wrote outside an output (guard zone or padding changed)
+};
+
+/// What a runner can run, for `list` and for choosing kernels.
+struct KernelIdentity {
+  std::string name, op, summary, expects;
+  bool mutant = false;
+};
+
+class Runner {
+ public:
+  virtual ~Runner() = default;
+  virtual std::vector<KernelIdentity> kernels() = 0;
+  virtual RunOutcome run(std::string_view kernel, const Params& params, const std::vector<Tensor>& inputs,
+                         const std::vector<TensorLayout>& outputs) = 0;
+};
+
+/// Calls the kernels linked into this program, in this process (tests, fuzz targets).
+std::unique_ptr<Runner> in_process_runner();
+
+/// Outputs before a run: NaN-pattern canary in every element, so that an unwritten element is visible.
+void fill_canary(Tensor& output);
+
+}  // namespace assay

@@ -1,0 +1,72 @@
+// How a kernel may compute: closed enums, one field per rounding decision; `kUnknown` means the union over the enum.
+#pragma once
+
+#include <cstdint>
+
+#include "oracle/format.h"
+
+namespace assay {
+
+/// One matrix product's accumulation (numerics.md 1.1, 2.1).
+enum class Accumulate : std::uint8_t {
+  kFp32,         ///< scalar fp32 FMA or multiply-add, any order
+  kBlockAmpere,  ///< block FMA, K = 8 for 16-bit inputs, F = 24
+  kBlockHopper,  ///< block FMA, K = 16 for 16-bit inputs, F = 25
+  kUnknown,
+};
+
+enum class ScoreStore : std::uint8_t { kFp32, kBf16, kFp16, kUnknown };
+
+/// Where the softmax scale enters.
+enum class ScaleForm : std::uint8_t {
+  kFolded,   ///< exp2(fma(s, c, -fl(m c))), c = fl32(scale * log2 e); FlashAttention
+  kOnScore,  ///< x = fl(s * scale) (+ bias), y = fl(x - m), exp(y)
+  kUnknown,
+};
+
+enum class Exponential : std::uint8_t {
+  kEx2Approx,     ///< 2 ulp from the correctly rounded exp2 of its fp32 argument (ex2.approx.f32)
+  kUnknown,
+};
+
+/// What the row sum adds, and in which tree.
+enum class RowSumOf : std::uint8_t { kUnroundedP, kRoundedP, kUnknown };
+enum class RowSumTree : std::uint8_t {
+  kSequential,  ///< one chain over the keys
+  kQuad,        ///< four interleaved chains (mma accumulator layout), two shuffles at the end
+  kUnknown,     ///< any order
+};
+
+enum class Normalize : std::uint8_t {
+  kReciprocal,  ///< rcp.approx(l) then multiply
+  kDivide,      ///< IEEE division, or reciprocal by IEEE division then multiply
+  kUnknown,
+};
+
+enum class Subnormals : std::uint8_t { kKept, kFlushed, kUnknown };
+enum class TileOrder : std::uint8_t { kForward, kBackward, kUnknown };
+/// kEveryTile: O and l are rescaled whenever the maximum rises; kGlobal: the maximum is known before the first exponential.
+enum class MaxPolicy : std::uint8_t { kEveryTile, kGlobal, kUnknown };
+
+/// The declared arithmetic of an attention kernel on one case and device. The default is the whole family.
+struct Arithmetic {
+  Accumulate qk = Accumulate::kUnknown;
+  Accumulate pv = Accumulate::kUnknown;
+  ScoreStore score_store = ScoreStore::kUnknown;
+  ScaleForm scale_form = ScaleForm::kUnknown;
+  Exponential exponential = Exponential::kUnknown;
+  /// Format P is rounded to before P V; kFp32 means not rounded. `p_known = false`: any of fp32 and the input format.
+  Format p_format = Format::kFp32;
+  bool p_known = false;
+  RowSumOf row_sum_of = RowSumOf::kUnknown;
+  RowSumTree row_sum_tree = RowSumTree::kUnknown;
+  Normalize normalize = Normalize::kUnknown;
+  Subnormals subnormals = Subnormals::kUnknown;
+  MaxPolicy max_policy = MaxPolicy::kUnknown;
+  TileOrder tile_order = TileOrder::kUnknown;
+  int tile_n = 0;  ///< keys per tile; 0 = unknown
+  int splits = 0;  ///< key ranges merged by LSE; 1 = none, 0 = unknown. Partial O and LSE are fp32.
+  bool operator==(const Arithmetic&) const = default;
+};
+
+}  // namespace assay

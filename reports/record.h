@@ -1,0 +1,60 @@
+// Record: one case's line, environment, arithmetic, measurement and verdict: enough to rerun years later. JSON form.
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include <nlohmann/json.hpp>
+
+#include "failure_catalog/mode.h"
+#include "oracle/measure.h"
+#include "oracle/op.h"
+
+namespace assay {
+
+enum class CaseVerdict : std::uint8_t {
+  kClean, kFinding, kUnclassified, kOutOfRange, kVacuous, kUncertain, kSkipped, kCrashed, kHung
+};
+std::string_view verdict_name(CaseVerdict verdict);  ///< "clean", "finding", ..., as in the JSON
+
+struct Verdict {
+  CaseVerdict kind = CaseVerdict::kClean;
+  std::string level;     ///< "fail_t0" for findings and unclassified failures
+  std::string mode;      ///< findings: the mode's name
+  std::string evidence;  ///< findings: what the detector saw
+  std::string reason;    ///< out_of_range, skipped, uncertain, vacuous, crashed, hung
+};
+
+struct Record {
+  std::string suite;
+  std::string case_line;
+  std::string kernel;
+  std::string variant;
+  Arithmetic declared;
+  std::string bound_level = "T0";
+  Measurement measurement;
+  Verdict verdict;
+  std::vector<KnownWrong> known_wrong;
+  std::vector<std::string> assumptions;
+  double kernel_seconds = 0, oracle_seconds = 0;
+  std::map<std::string, std::string> cells;  ///< coverage cells of the suite generator: recipe, mask, layout, dtype, residue
+};
+
+struct Summary {
+  std::int64_t cases = 0, clean = 0, findings = 0, unclassified = 0, vacuous = 0, out_of_range = 0, uncertain = 0,
+               skipped = 0, crashed = 0, hung = 0;
+};
+void add(Summary& summary, const Record& record);
+Summary summarize(const std::vector<Record>& records);
+/// Exit code of architecture.md: 1 for findings or unclassified, 5 for crashed or hung, 6 if nothing was clean, else 0.
+int exit_code(const Summary& summary);
+
+inline constexpr int kDocumentVersion = 1;
+/// {version, tool, environment, summary, coverage, records}.
+nlohmann::json to_json(const std::vector<Record>& records, const nlohmann::json& environment);
+nlohmann::json to_json(const Record& record);
+/// Reads a document back for the views. Throws InputError naming the file and field.
+std::vector<Record> records_from_json(const nlohmann::json& document, const std::string& file);
+
+}  // namespace assay
