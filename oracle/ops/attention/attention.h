@@ -43,6 +43,7 @@ struct AttentionParams {
   std::int64_t pad_rows = 0;  ///< (pad_rows) unused rows allocated after each sequence (dense, padded) or at the end (packed)
   std::int64_t pad_dim = 0;   ///< (pad_dim) unused elements after each head vector
   std::int64_t sampled_rows = 0;  ///< (rows=N) 0 = all rows are judged; else N rows, listed in the `rows` tensor
+  std::int64_t rows_seed = 0;     ///< (rows_seed) which rows
 };
 
 /// Reads canonical or raw params. Throws InputError naming the key and the value.

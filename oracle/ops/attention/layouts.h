@@ -1,0 +1,45 @@
+// Attention's parameter table and the layouts of its inputs and outputs, for the op's registration.
+#pragma once
+
+#include <array>
+#include <vector>
+
+#include "oracle/op.h"
+#include "oracle/ops/attention/attention.h"
+
+namespace assay {
+
+inline constexpr std::array<ParamInfo, 26> kAttentionParams{{
+    {"b", "1", "batch size"},
+    {"hq", "1", "query heads"},
+    {"hkv", "", "key/value heads, divides hq (default hq)"},
+    {"sq", "1", "query length (the longest, if ragged)"},
+    {"skv", "", "key length (the longest, if ragged; default sq)"},
+    {"d", "64", "head dimension of q and k"},
+    {"dv", "", "head dimension of v and o (default d)"},
+    {"dtype", "bf16", "format of q, k, v: fp32, fp16, bf16"},
+    {"out", "", "format of o (default dtype)"},
+    {"scale", "", "softmax scale, an fp32 number (default 1/sqrt(d))"},
+    {"mask", "none", "none, causal, bool, additive, causal+bool, causal+additive"},
+    {"align", "br", "key position of query i for causal and window: br = i + kv_len - q_len, tl = i"},
+    {"window", "-1,-1", "left,right keys around that position; -1 = unlimited"},
+    {"window_ends", "inclusive", "inclusive: [p-left, p+right]; left_exclusive: (p-left, p+right]"},
+    {"empty", "zero", "o of a row without admissible key: zero, nan, mean"},
+    {"empty_lse", "-inf", "LSE of such a row: -inf, inf"},
+    {"lse", "e", "none, e (natural), 2 (base two)"},
+    {"masked_nonfinite", "propagates", "non-finite K/V of masked keys: ignored, propagates"},
+    {"batch", "dense", "dense, packed (cu_seqlens), padded (seqlens)"},
+    {"q_lens", "", "query length of each sequence (default all sq)"},
+    {"kv_lens", "", "key length of each sequence (default all skv)"},
+    {"layout", "bhsd", "memory order of dense and padded tensors: bhsd, bshd"},
+    {"pad_rows", "0", "unused rows allocated behind each sequence"},
+    {"pad_dim", "0", "unused elements behind each head vector"},
+    {"rows", "0", "judge only this many rows (0 = all)"},
+    {"rows_seed", "0", "which rows, when rows > 0"},
+}};
+
+Params canonical_attention(const Params& params);
+std::vector<InputSpec> attention_inputs(const Params& params);
+std::vector<TensorLayout> attention_outputs(const Params& params);
+
+}  // namespace assay
