@@ -51,9 +51,13 @@ Summary summarize(const std::vector<Record>& records);
 int exit_code(const Summary& summary);
 
 inline constexpr int kDocumentVersion = 1;
-/// {version, tool, environment, summary, coverage, records}.
+/// {version, tool, environment, summary, coverage, records}. coverage = {distinct_cases, cells: {cell: {value: {cases
+/// (distinct lines), records, clean}}}}. Row vectors of the measurement are left out; non-finite numbers are strings.
 nlohmann::json to_json(const std::vector<Record>& records, const nlohmann::json& environment);
 nlohmann::json to_json(const Record& record);
+nlohmann::json to_json(const Summary& summary);
+/// The document as text; bytes that are not UTF-8 (a kernel's own words) become U+FFFD.
+std::string json_text(const nlohmann::json& document);
 /// Reads a document back for the views. Throws InputError naming the file and field.
 std::vector<Record> records_from_json(const nlohmann::json& document, const std::string& file);
 
