@@ -21,6 +21,7 @@ struct InputSpec {
   /// q / k query / key position of a mask, x other.
   std::string axes;
   std::vector<std::int64_t> starts;  ///< packed: first token of each sequence and the total; else empty
+  std::vector<std::int64_t> used;    ///< padded: used positions (axis s) of each batch entry; the rest is unused storage
   std::vector<std::int64_t> values;  ///< fixed content (lengths, row lists), row-major; empty: filled from a recipe
   std::string default_source;        ///< e.g. "normal@1"
 };

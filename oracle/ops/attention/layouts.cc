@@ -103,6 +103,7 @@ std::vector<InputSpec> attention_inputs(const Params& params) {
     spec.layout = heads_layout(p, std::move(role), p.input, count, len, lens, dim);
     spec.axes = packed ? "thc" : "bhsc";
     if (packed) spec.starts = starts_of(lens);
+    if (p.batching == Batching::kPadded) spec.used = lens;
     spec.default_source = std::move(source);
     specs.push_back(std::move(spec));
   };
