@@ -31,7 +31,7 @@ struct Kernel {
   std::string_view op;
   std::string_view summary;  ///< one sentence
   bool mutant = false;       ///< a planted fault: only in the mutant program
-  std::string_view expects;  ///< mutants: the failure mode that must be reported, empty if the catalogue has none yet
+  std::string_view expects = {};  ///< mutants: the failure mode that must be reported, empty if the catalogue has none yet
   /// A reason why the case is outside the kernel's contract, or nothing.
   std::optional<std::string> (*unsupported)(const Params&);
   Arithmetic (*declared)(const Params&);
