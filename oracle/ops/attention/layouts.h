@@ -42,4 +42,7 @@ Params canonical_attention(const Params& params);
 std::vector<InputSpec> attention_inputs(const Params& params);
 std::vector<TensorLayout> attention_outputs(const Params& params);
 
+/// Known-wrong outputs, computed by the oracle from a sample of the judged rows, and whether the acceptance sets reject them.
+std::vector<KnownWrong> attention_known_wrong(const Problem& problem, const Evaluation& evaluation);
+
 }  // namespace assay

@@ -1,0 +1,128 @@
+// Known-wrong outputs of attention, computed by the oracle, to see which of them a case's acceptance sets reject.
+#include <algorithm>
+#include <cmath>
+
+#include "oracle/accept.h"
+#include "oracle/exp64.h"
+#include "oracle/ops/attention/layouts.h"
+#include "oracle/ops/attention/problem.h"
+
+namespace assay {
+namespace {
+
+constexpr std::size_t kSampleRows = 24;   // each costs a few row evaluations
+constexpr std::int64_t kTile = 64;        // "last tile": the usual key tile
+
+struct RowOutput {
+  std::vector<double> o;
+  double lse = 0;
+};
+
+/// Plain fp64 attention of one row over given keys; the answer of a kernel with that key set and scale.
+RowOutput attend(const AttentionProblem& problem, const AttentionRow& row, const std::vector<std::int32_t>& keys,
+                 double scale) {
+  const AttentionParams& p = problem.params();
+  const std::int64_t g = problem.kv_head(row.head);
+  std::vector<double> q(static_cast<std::size_t>(p.dim_qk)), k(q.size()), v(static_cast<std::size_t>(p.dim_v));
+  problem.load_q(row, q);
+  std::vector<double> x(keys.size());
+  double m = -std::numeric_limits<double>::infinity();
+  for (std::size_t i = 0; i < keys.size(); ++i) {
+    problem.load_k(row.batch, g, keys[i], k);
+    double s = 0;
+    for (std::size_t c = 0; c < q.size(); ++c) s += q[c] * k[c];
+    x[i] = scale * s + problem.bias(row, keys[i]);
+    m = std::max(m, x[i]);
+  }
+  RowOutput out;
+  out.o.assign(v.size(), 0.0);
+  double l = 0;
+  for (std::size_t i = 0; i < keys.size(); ++i) {
+    const double w = exp64(x[i] - m);
+    if (w == 0) continue;
+    l += w;
+    problem.load_v(row.batch, g, keys[i], v);
+    for (std::size_t c = 0; c < v.size(); ++c) out.o[c] += w * v[c];
+  }
+  for (double& o : out.o) o /= l;
+  out.lse = m + log64(l);
+  if (p.lse == LseBase::kTwo) out.lse /= 0x1.62e42fefa39efp-1;
+  if (keys.empty()) out.o.assign(v.size(), 0.0);
+  return out;
+}
+
+/// Judges values against the acceptance sets of one row. Only elements that must be numbers can reject.
+class Judge {
+ public:
+  explicit Judge(const Evaluation& evaluation) : e_(evaluation) {
+    const OutputTruth& o = e_.truth.outputs[0];
+    per_row_ = e_.truth.rows.empty() ? 0 : o.element.size() / e_.truth.rows.size();
+  }
+  bool rejects_o(std::size_t row, const std::vector<double>& o) const {
+    for (std::size_t c = 0; c < per_row_; ++c)
+      if (rejects(0, row * per_row_ + c, o[c])) return true;
+    return false;
+  }
+  bool rejects_lse(std::size_t row, double lse) const { return e_.truth.outputs.size() > 1 && rejects(1, row, lse); }
+  /// The row's true o, times `gain`, given to row `to`.
+  bool rejects_moved(std::size_t from, std::size_t to, double gain) const {
+    std::vector<double> o(per_row_);
+    for (std::size_t c = 0; c < per_row_; ++c) o[c] = gain * e_.truth.outputs[0].mid[from * per_row_ + c];
+    return rejects_o(to, o);
+  }
+
+ private:
+  bool rejects(std::size_t output, std::size_t i, double value) const {
+    const OutputTruth& t = e_.truth.outputs[output];
+    const OutputBound& b = e_.bound.outputs[output];
+    const ClassSet classes = t.classes[i] | b.also[i];
+    if (!(classes & (kNumber | kZero))) return false;
+    return !accepts(acceptance(t.layout.format, classes, t.mid[i], t.radius[i], b.tau[i]), encode(t.layout.format, value));
+  }
+
+  const Evaluation& e_;
+  std::size_t per_row_ = 0;
+};
+
+bool finite_row(const RowFacts& facts) { return facts.keys > 0 && std::isfinite(facts.lse); }
+
+}  // namespace
+
+std::vector<KnownWrong> attention_known_wrong(const Problem& raw, const Evaluation& evaluation) {
+  const AttentionProblem problem(raw);
+  const Judge judge(evaluation);
+  const double scale = static_cast<double>(problem.params().scale);
+  std::vector<KnownWrong> all{{"zero"}, {"negated"}, {"rows shuffled"}, {"last key lost"},
+                              {"last tile lost"}, {"mask shifted by one"}, {"scale x1.01"}};
+  const auto note = [&](std::size_t which, bool rejected) {
+    all[which].applicable = true;
+    all[which].rejected = all[which].rejected || rejected;
+  };
+  const std::size_t rows = problem.rows().size();
+  const std::size_t step = std::max<std::size_t>(1, (rows + kSampleRows - 1) / kSampleRows);
+  std::vector<std::int32_t> keys;
+  for (std::size_t r = 0; r < rows; r += step) {
+    if (!finite_row(evaluation.truth.rows[r])) continue;
+    const AttentionRow& row = problem.rows()[r];
+    const auto wrong = [&](std::size_t which, const RowOutput& out) {
+      note(which, judge.rejects_o(r, out.o) || judge.rejects_lse(r, out.lse));
+    };
+    note(0, judge.rejects_moved(r, r, 0));
+    note(1, judge.rejects_moved(r, r, -1));
+    if (rows > 1) note(2, judge.rejects_moved((r + 1) % rows, r, 1));
+    problem.admissible_keys(row, keys);
+    wrong(6, attend(problem, row, keys, scale * 1.01));
+    const std::vector<std::int32_t> shorter(keys.begin(), keys.end() - 1);
+    wrong(3, attend(problem, row, shorter, scale));
+    std::vector<std::int32_t> head = keys;
+    std::erase_if(head, [&](std::int32_t key) { return key / kTile == keys.back() / kTile; });
+    if (!head.empty()) wrong(4, attend(problem, row, head, scale));
+    if (const std::int64_t next = keys.back() + 1; problem.params().causal && next < problem.kv_len(row.batch)) {
+      keys.push_back(static_cast<std::int32_t>(next));
+      wrong(5, attend(problem, row, keys, scale));
+    }
+  }
+  return all;
+}
+
+}  // namespace assay
