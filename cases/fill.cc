@@ -1,0 +1,50 @@
+// Runs a recipe over the rows of a tensor.
+#include <algorithm>
+#include <cstdlib>
+
+#include "cases/recipes.h"
+#include "cases/text.h"
+#include "cases/walk.h"
+
+namespace assay {
+namespace {
+
+std::vector<double> arguments(const Recipe& recipe, const Source& source) {
+  std::vector<double> values;
+  for (std::size_t i = 0; i < recipe.args.size(); ++i)
+    values.push_back(i < source.args.size() ? read_number(source.args[i]).value() : recipe.args[i].default_value);
+  return values;
+}
+
+/// e8m0 has neither sign nor zero: such a scale gets the magnitude, at least the smallest number.
+void make_scales(std::span<double> values) {
+  for (double& x : values) x = std::max(x < 0 ? -x : x, info(Format::kE8m0).min_subnormal);
+}
+
+}  // namespace
+
+void fill_from_recipe(const Source& source, const InputSpec& spec, double logit_scale, std::byte* storage) {
+  const Recipe& recipe = *find_recipe(source.recipe);
+  const std::vector<double> args = arguments(recipe, source);
+  const TensorLayout& layout = spec.layout;
+  Field field;
+  field.role = layout.role;
+  field.format = layout.format;
+  field.extent = layout.shape.back();
+  field.logit_scale = logit_scale;
+  field.key = tensor_key(source.seed, layout.role);
+  field.args = args;
+  const Overflow overflow = recipe.infinite ? Overflow::kIeee : Overflow::kSaturate;
+  std::vector<double> values(static_cast<std::size_t>(field.extent));
+  for_each_row(spec, [&](const Row& row, std::int64_t element) {
+    if (!is_used(row)) return;
+    recipe.fill(field, row, values);
+    if (layout.format == Format::kE8m0) make_scales(values);
+    for (const double value : values) {
+      store_code(storage, layout.format, element, encode(layout.format, value, Rounding::kNearestEven, overflow));
+      element += layout.strides.back();
+    }
+  });
+}
+
+}  // namespace assay
