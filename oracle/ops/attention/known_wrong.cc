@@ -3,53 +3,14 @@
 #include <cmath>
 
 #include "oracle/accept.h"
-#include "oracle/exp64.h"
+#include "oracle/ops/attention/counterfactual.h"
 #include "oracle/ops/attention/layouts.h"
-#include "oracle/ops/attention/problem.h"
 
 namespace assay {
 namespace {
 
 constexpr std::size_t kSampleRows = 24;   // each costs a few row evaluations
 constexpr std::int64_t kTile = 64;        // "last tile": the usual key tile
-
-struct RowOutput {
-  std::vector<double> o;
-  double lse = 0;
-};
-
-/// Plain fp64 attention of one row over given keys; the answer of a kernel with that key set and scale.
-RowOutput attend(const AttentionProblem& problem, const AttentionRow& row, const std::vector<std::int32_t>& keys,
-                 double scale) {
-  const AttentionParams& p = problem.params();
-  const std::int64_t g = problem.kv_head(row.head);
-  std::vector<double> q(static_cast<std::size_t>(p.dim_qk)), k(q.size()), v(static_cast<std::size_t>(p.dim_v));
-  problem.load_q(row, q);
-  std::vector<double> x(keys.size());
-  double m = -std::numeric_limits<double>::infinity();
-  for (std::size_t i = 0; i < keys.size(); ++i) {
-    problem.load_k(row.batch, g, keys[i], k);
-    double s = 0;
-    for (std::size_t c = 0; c < q.size(); ++c) s += q[c] * k[c];
-    x[i] = scale * s + problem.bias(row, keys[i]);
-    m = std::max(m, x[i]);
-  }
-  RowOutput out;
-  out.o.assign(v.size(), 0.0);
-  double l = 0;
-  for (std::size_t i = 0; i < keys.size(); ++i) {
-    const double w = exp64(x[i] - m);
-    if (w == 0) continue;
-    l += w;
-    problem.load_v(row.batch, g, keys[i], v);
-    for (std::size_t c = 0; c < v.size(); ++c) out.o[c] += w * v[c];
-  }
-  for (double& o : out.o) o /= l;
-  out.lse = m + log64(l);
-  if (p.lse == LseBase::kTwo) out.lse /= 0x1.62e42fefa39efp-1;
-  if (keys.empty()) out.o.assign(v.size(), 0.0);
-  return out;
-}
 
 /// Judges values against the acceptance sets of one row. Only elements that must be numbers can reject.
 class Judge {

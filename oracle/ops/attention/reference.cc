@@ -15,7 +15,7 @@ namespace {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 constexpr double kNotANumber = std::numeric_limits<double>::quiet_NaN();
-constexpr int kResolved = -60;  // log2 of the largest relative radius that needs no more precision
+constexpr int kResolved = -60;       // log2 of the largest relative radius that needs no more precision
 constexpr std::size_t kChunk = 256;  // keys whose v is held as balls at once
 
 /// A logit is x, or `special` (an infinity or NaN) if that is not 0.
@@ -100,8 +100,7 @@ void weighted_sum(const AttentionProblem& problem, const AttentionRow& row, cons
       }
     }
     const std::span<const Ball> p = std::span(weights).subspan(first, count);
-    for (std::size_t c = 0; c < dv; ++c)
-      out.o[c] = dot(out.o[c], p, std::span<const Ball>(v_balls).subspan(c), dv);
+    for (std::size_t c = 0; c < dv; ++c) out.o[c] = dot(out.o[c], p, std::span<const Ball>(v_balls).subspan(c), dv);
   }
   for (std::size_t c = 0; c < dv; ++c) out.o_classes[c] = channels[c].classes();
 }
@@ -237,8 +236,7 @@ RowBalls row_balls(const AttentionProblem& problem, const AttentionRow& row, int
     std::fill(out.o_classes.begin(), out.o_classes.end(), kNan);
     out.lse_classes = any_nan ? kNan : kNan | kPlusInf;
     out.facts.max_logit = out.facts.lse = kNotANumber;
-    if (!x.empty())
-      out.facts.min_logit = std::min_element(x.begin(), x.end(), midpoint_less)->to_double().mid;
+    if (!x.empty()) out.facts.min_logit = std::min_element(x.begin(), x.end(), midpoint_less)->to_double().mid;
   } else if (x.empty()) {  // rule 3
     declared_empty_output(problem, row, out);
     add_class(out.o_classes, kNan);
