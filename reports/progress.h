@@ -1,0 +1,37 @@
+// Progress: one line on stderr that is rewritten in place, only if stderr is a terminal.
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <cstdio>
+#include <string>
+
+#include "reports/record.h"
+
+namespace assay {
+
+/// "[ 120/2000]  12 s, 3 findings  fa2_bf16: attention b=1 ...", cut to `width` columns. Durations in seconds.
+std::string progress_line(const Summary& done, std::int64_t total, double seconds, const std::string& current,
+                          std::size_t width);
+
+class Progress {
+ public:
+  /// `total` records are expected. Writes nothing unless `stream` is a terminal.
+  explicit Progress(std::int64_t total, std::FILE* stream = stderr);
+  ~Progress();  ///< clears the line
+  Progress(const Progress&) = delete;
+  Progress& operator=(const Progress&) = delete;
+
+  /// Shows what is about to run; at most ten times a second.
+  void show(const Summary& done, const std::string& current);
+  bool visible() const { return visible_; }
+
+ private:
+  std::int64_t total_;
+  std::FILE* stream_;
+  bool visible_;
+  bool written_ = false;
+  std::chrono::steady_clock::time_point start_, last_;
+};
+
+}  // namespace assay

@@ -1,0 +1,188 @@
+// Tests of the record's JSON form, totals and exit codes.
+#include "reports/record.h"
+
+#include <gtest/gtest.h>
+
+#include <functional>
+
+#include "oracle/error.h"
+#include "reports/arithmetic_json.h"
+#include "tests/reports/example.h"
+
+namespace assay {
+namespace {
+
+nlohmann::json through_text(const nlohmann::json& document) { return nlohmann::json::parse(json_text(document)); }
+
+std::string error_of(const nlohmann::json& document) {
+  try {
+    records_from_json(document, "result.json");
+  } catch (const InputError& error) {
+    return error.what();
+  }
+  return "no error";
+}
+
+TEST(Record, SurvivesTheWayThroughJsonText) {
+  const std::vector<Record> records = one_of_each();
+  const nlohmann::json document = to_json(records, {{"date", "2025-01-31T12:00:00Z"}});
+  const std::vector<Record> back = records_from_json(through_text(document), "result.json");
+  EXPECT_EQ(to_json(back, document["environment"]), document);
+  ASSERT_EQ(back.size(), records.size());
+  for (std::size_t i = 0; i < back.size(); ++i) {
+    EXPECT_EQ(back[i].declared, records[i].declared);
+    EXPECT_EQ(back[i].verdict.kind, records[i].verdict.kind);
+    EXPECT_EQ(back[i].verdict.evidence, records[i].verdict.evidence);
+    EXPECT_EQ(back[i].case_line, records[i].case_line);
+    EXPECT_EQ(back[i].variant, records[i].variant);
+    EXPECT_EQ(back[i].cells, records[i].cells);
+    EXPECT_EQ(back[i].measurement.outputs.size(), records[i].measurement.outputs.size());
+  }
+}
+
+TEST(Record, KeepsEveryNumberToTheLastBit) {
+  const Record record = example_record(CaseVerdict::kFinding);
+  const Record back = records_from_json(through_text(to_json(std::vector{record}, {})), "f").at(0);
+  const OutputMeasure& o = back.measurement.outputs.at(0);
+  EXPECT_EQ(o.max_error, 0.1);
+  EXPECT_EQ(o.max_ulp_error, 1.0 / 3.0);
+  EXPECT_EQ(o.median_tau, 5e-324);
+  EXPECT_EQ(o.worst.code, 0x3f80U);
+  EXPECT_EQ(o.worst.element, 17);
+  EXPECT_TRUE(o.worst.rejected);
+}
+
+TEST(Record, KeepsNumbersThatJsonCannotWrite) {
+  const Record record = example_record(CaseVerdict::kClean);
+  const nlohmann::json document = through_text(to_json(std::vector{record}, {}));
+  EXPECT_EQ(document["records"][0]["measurement"]["outputs"][1]["worst"]["value"], "nan");
+  const OutputMeasure lse = records_from_json(document, "f").at(0).measurement.outputs.at(1);
+  EXPECT_EQ(lse.max_error, std::numeric_limits<double>::infinity());
+  EXPECT_EQ(lse.worst.mid, -std::numeric_limits<double>::infinity());
+  EXPECT_NE(lse.worst.value, lse.worst.value);
+  EXPECT_EQ(lse.worst.code, 0xffc00000U);
+}
+
+TEST(Record, DoesNotWriteOneEntryPerRow) {
+  Record record = example_record(CaseVerdict::kClean);
+  record.measurement.outputs[0].rows.resize(1000);
+  EXPECT_EQ(to_json(record), to_json(example_record(CaseVerdict::kClean)));
+}
+
+TEST(Record, WritesArithmeticByNameAndReadsEveryValueBack) {
+  EXPECT_EQ(to_json(Arithmetic())["qk"], "unknown");
+  EXPECT_EQ(to_json(example_record(CaseVerdict::kClean).declared)["qk"], "block_hopper");
+  const std::string file = "f";
+  for (int i = 0; i < 4; ++i) {
+    Arithmetic a;
+    a.qk = static_cast<Accumulate>(i);
+    a.pv = static_cast<Accumulate>(3 - i);
+    a.score_store = static_cast<ScoreStore>(i);
+    a.scale_form = static_cast<ScaleForm>(i % 3);
+    a.exponential = static_cast<Exponential>(i % 2);
+    a.row_sum_of = static_cast<RowSumOf>((i + 1) % 3);
+    a.row_sum_tree = static_cast<RowSumTree>((i + 2) % 3);
+    a.normalize = static_cast<Normalize>(i % 3);
+    a.subnormals = static_cast<Subnormals>((i + 1) % 3);
+    a.max_policy = static_cast<MaxPolicy>((i + 2) % 3);
+    a.tile_order = static_cast<TileOrder>(i % 3);
+    a.p_known = i % 2 == 1;
+    a.p_format = a.p_known ? Format::kFp16 : Format::kFp32;
+    a.tile_n = 16 * i;
+    a.splits = i;
+    const nlohmann::json written = to_json(a);
+    EXPECT_EQ(arithmetic_from_json(JsonField(written, "", file)), a);
+  }
+  EXPECT_EQ(unknown_fields(Arithmetic()), 14);
+  EXPECT_EQ(unknown_fields(example_record(CaseVerdict::kClean).declared), 9);
+}
+
+TEST(Record, TotalsInTheDocumentAreThoseOfTheRecords) {
+  std::vector<Record> records = one_of_each();
+  for (int i = 0; i < 3; ++i) records.push_back(example_record(CaseVerdict::kClean, "split_kv_fp16"));
+  const nlohmann::json document = to_json(records, {});
+  const nlohmann::json expected = {{"cases", 12},  {"clean", 4},        {"findings", 1},  {"unclassified", 1},
+                                   {"vacuous", 1}, {"out_of_range", 1}, {"uncertain", 1}, {"skipped", 1},
+                                   {"crashed", 1}, {"hung", 1}};
+  EXPECT_EQ(document["summary"], expected);
+  std::int64_t by_kind = 0;
+  for (const auto& [name, count] : document["summary"].items())
+    if (name != "cases") by_kind += count.get<std::int64_t>();
+  EXPECT_EQ(by_kind, static_cast<std::int64_t>(document["records"].size()));
+  EXPECT_EQ(document["version"], kDocumentVersion);
+}
+
+TEST(Record, CoverageCountsDistinctLinesPerCell) {
+  std::vector<Record> records = {example_record(CaseVerdict::kClean),
+                                 example_record(CaseVerdict::kSkipped, "split_kv_fp16"),
+                                 example_record(CaseVerdict::kClean)};
+  records[2].case_line += " set=k[0,0,0,0]:nan";
+  records[2].cells["mask"] = "none";
+  const nlohmann::json coverage = to_json(records, {})["coverage"];
+  EXPECT_EQ(coverage["distinct_cases"], 2);
+  EXPECT_EQ(coverage["cells"]["recipe"]["normal"], (nlohmann::json{{"cases", 2}, {"records", 3}, {"clean", 2}}));
+  EXPECT_EQ(coverage["cells"]["mask"]["causal"], (nlohmann::json{{"cases", 1}, {"records", 2}, {"clean", 1}}));
+}
+
+TEST(Record, ExitCodeIsOneForFailuresFiveForCrashesSixForNothingTested) {
+  const auto code_of = [](std::vector<CaseVerdict> kinds) {
+    std::vector<Record> records;
+    for (const CaseVerdict kind : kinds) records.push_back(example_record(kind));
+    return exit_code(summarize(records));
+  };
+  using enum CaseVerdict;
+  EXPECT_EQ(code_of({}), 6);
+  EXPECT_EQ(code_of({kClean}), 0);
+  EXPECT_EQ(code_of({kFinding}), 1);
+  EXPECT_EQ(code_of({kUnclassified}), 1);
+  EXPECT_EQ(code_of({kCrashed}), 5);
+  EXPECT_EQ(code_of({kHung}), 5);
+  for (const CaseVerdict kind : {kOutOfRange, kVacuous, kUncertain, kSkipped}) {
+    EXPECT_EQ(code_of({kind}), 6) << verdict_name(kind);
+    EXPECT_EQ(code_of({kind, kClean}), 0) << verdict_name(kind);
+    EXPECT_EQ(code_of({kind, kCrashed}), 5) << verdict_name(kind);
+  }
+  EXPECT_EQ(code_of({kClean, kFinding, kCrashed}), 1);
+  EXPECT_EQ(code_of({kClean, kHung}), 5);
+  EXPECT_EQ(code_of({kClean, kUnclassified, kHung, kSkipped}), 1);
+}
+
+TEST(Record, ReadingErrorsNameFileAndField) {
+  const nlohmann::json good = to_json(std::vector{example_record(CaseVerdict::kFinding)}, {});
+  EXPECT_EQ(error_of(good), "no error");
+  const auto broken = [&](const std::function<void(nlohmann::json&)>& edit) {
+    nlohmann::json document = good;
+    edit(document);
+    return error_of(document);
+  };
+  EXPECT_EQ(broken([](auto& d) { d["version"] = 99; }), "result.json: version: expected 1, got 99");
+  EXPECT_EQ(broken([](auto& d) { d.erase("records"); }), "result.json: records: missing");
+  EXPECT_EQ(broken([](auto& d) { d = nlohmann::json::array(); }),
+            "result.json: document: expected an object, got array");
+  EXPECT_EQ(broken([](auto& d) { d["records"][0]["kernel"] = 3; }),
+            "result.json: records[0].kernel: expected a string, got 3");
+  EXPECT_EQ(broken([](auto& d) { d["records"][0]["verdict"]["kind"] = "fine"; }),
+            "result.json: records[0].verdict.kind: expected a case verdict, got \"fine\"");
+  EXPECT_EQ(broken([](auto& d) { d["records"][0]["declared"]["normalize"] = "guess"; }),
+            "result.json: records[0].declared.normalize: expected one of reciprocal, divide, unknown, got \"guess\"");
+  EXPECT_EQ(
+      broken([](auto& d) { d["records"][0]["measurement"]["outputs"][0]["worst"]["code"] = "0xzz"; }),
+      "result.json: records[0].measurement.outputs[0].worst.code: expected 0x and at most 16 hex digits, got \"0xzz\"");
+  EXPECT_EQ(broken([](auto& d) { d["records"][0]["measurement"]["outputs"][0]["worst"]["row"] = 1LL << 40; }),
+            "result.json: records[0].measurement.outputs[0].worst.row: expected a 32-bit integer, got 1099511627776");
+  EXPECT_EQ(broken([](auto& d) { d["records"][0]["measurement"]["rows"] = 18446744073709551615ULL; }),
+            "result.json: records[0].measurement.rows: expected a 64-bit integer, got 18446744073709551615");
+  EXPECT_EQ(
+      broken([](auto& d) { d["records"][0]["oracle_seconds"] = "fast"; }),
+      "result.json: records[0].oracle_seconds: expected a number or one of \"inf\", \"-inf\", \"nan\", got \"fast\"");
+}
+
+TEST(Record, TextOfAKernelThatIsNotUtf8StillGivesAValidDocument) {
+  Record record = example_record(CaseVerdict::kCrashed);
+  record.verdict.reason = "signal \xff\xfe";
+  const Record back = records_from_json(through_text(to_json(std::vector{record}, {})), "f").at(0);
+  EXPECT_EQ(back.verdict.reason, "signal \xEF\xBF\xBD\xEF\xBF\xBD");
+}
+
+}  // namespace
+}  // namespace assay
