@@ -25,15 +25,15 @@ struct Enclosure {
   double mid = 0, radius = 0;
 };
 
-/// The set [m - r, m + r] with binary m of any exponent. Every operation returns a ball that holds the exact result for all
-/// members of its operands, rounded to the working precision. A division by a ball with 0, or the log of one with a
+/// The set [m - r, m + r] with binary m of any exponent. Every operation returns a ball that holds the exact result for
+/// all members of its operands, rounded to the working precision. A division by a ball with 0, or the log of one with a
 /// number <= 0, holds everything. No Ball may have static storage: Arb's caches are freed when their thread ends.
 class Ball {
  public:
-  Ball();                         ///< 0
-  explicit Ball(double value);    ///< exactly; aborts unless finite
+  Ball();                       ///< 0
+  explicit Ball(double value);  ///< exactly; aborts unless finite
   Ball(const Ball& other);
-  Ball(Ball&& other) noexcept;    ///< leaves 0 behind
+  Ball(Ball&& other) noexcept;  ///< leaves 0 behind
   Ball& operator=(const Ball& other);
   Ball& operator=(Ball&& other) noexcept;
   ~Ball();
@@ -51,7 +51,7 @@ class Ball {
 
   /// The midpoint as an exact ball.
   Ball midpoint() const;
-  bool is_exact() const;          ///< radius 0
+  bool is_exact() const;  ///< radius 0
   bool midpoint_is_zero() const;
   bool contains(double value) const;
   bool contains(const Ball& other) const;  ///< as sets
