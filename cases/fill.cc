@@ -1,7 +1,4 @@
 // Runs a recipe over the rows of a tensor.
-#include <algorithm>
-#include <cstdlib>
-
 #include "cases/recipes.h"
 #include "cases/text.h"
 #include "cases/walk.h"
@@ -18,7 +15,11 @@ std::vector<double> arguments(const Recipe& recipe, const Source& source) {
 
 /// e8m0 has neither sign nor zero: such a scale gets the magnitude, at least the smallest number.
 void make_scales(std::span<double> values) {
-  for (double& x : values) x = std::max(x < 0 ? -x : x, info(Format::kE8m0).min_subnormal);
+  const double smallest = info(Format::kE8m0).min_subnormal;
+  for (double& x : values) {
+    const double magnitude = x < 0 ? -x : x;
+    x = magnitude > smallest ? magnitude : smallest;
+  }
 }
 
 }  // namespace
