@@ -7,8 +7,8 @@
 #include <set>
 
 #include "oracle/error.h"
-#include "reports/arithmetic_json.h"
-#include "reports/json_field.h"
+#include "oracle/arithmetic_json.h"
+#include "oracle/json_field.h"
 
 namespace assay {
 

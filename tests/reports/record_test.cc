@@ -6,7 +6,7 @@
 #include <functional>
 
 #include "oracle/error.h"
-#include "reports/arithmetic_json.h"
+#include "oracle/arithmetic_json.h"
 #include "tests/reports/example.h"
 
 namespace assay {
@@ -50,6 +50,44 @@ TEST(Record, KeepsEveryNumberToTheLastBit) {
   EXPECT_EQ(o.worst.code, 0x3f80U);
   EXPECT_EQ(o.worst.element, 17);
   EXPECT_TRUE(o.worst.rejected);
+}
+
+TEST(Record, ElementsAreWrittenFieldByField) {
+  const nlohmann::json document = to_json(example_record(CaseVerdict::kFinding));
+  const nlohmann::json expected = {{"element", 17},  {"at", 16},      {"row", 1},        {"code", "0x3f80"},
+                                   {"value", 1.0},   {"mid", 0.875},  {"radius", 1e-17}, {"tau", 0.004},
+                                   {"error", 0.125}, {"used", 31.25}, {"rejected", true}};
+  EXPECT_EQ(document["measurement"]["outputs"][0]["worst"], expected);
+}
+
+TEST(Record, ArithmeticHasAStableNameForEveryValue) {
+  Arithmetic a;
+  a.subnormals = Subnormals::kFlushed;
+  a.normalize = Normalize::kDivide;
+  a.row_sum_of = RowSumOf::kRoundedP;
+  a.row_sum_tree = RowSumTree::kQuad;
+  a.max_policy = MaxPolicy::kGlobal;
+  a.tile_order = TileOrder::kBackward;
+  a.scale_form = ScaleForm::kOnScore;
+  a.score_store = ScoreStore::kFp16;
+  a.exponential = Exponential::kEx2Approx;
+  a.qk = Accumulate::kBlockAmpere;
+  a.pv = Accumulate::kFp32;
+  const nlohmann::json expected = {{"qk", "block_ampere"},
+                                   {"pv", "fp32"},
+                                   {"score_store", "fp16"},
+                                   {"scale_form", "on_score"},
+                                   {"exponential", "ex2_approx"},
+                                   {"row_sum_of", "rounded_p"},
+                                   {"row_sum_tree", "quad"},
+                                   {"normalize", "divide"},
+                                   {"subnormals", "flushed"},
+                                   {"max_policy", "global"},
+                                   {"tile_order", "backward"},
+                                   {"p_format", "unknown"},
+                                   {"tile_n", 0},
+                                   {"splits", 0}};
+  EXPECT_EQ(to_json(a), expected);
 }
 
 TEST(Record, KeepsNumbersThatJsonCannotWrite) {

@@ -28,6 +28,7 @@ TEST(View, TableHasOneRowPerKernelAndSuiteAndItsTotalsAreTheRecords) {
   records.push_back(example_record(CaseVerdict::kClean, "split_kv_fp16"));
   records.push_back(example_record(CaseVerdict::kClean, "fa2_bf16", "real"));
   records.push_back(example_record(CaseVerdict::kSkipped, "fa2_bf16", "real"));
+  records.push_back(example_record(CaseVerdict::kClean));  // after the finding: must not lower its row's ratio
   const auto rows = table(records);
   ASSERT_EQ(rows.size(), 3U);
   EXPECT_EQ(rows[0].kernel + rows[0].suite, "fa2_bf16edge");
@@ -38,8 +39,8 @@ TEST(View, TableHasOneRowPerKernelAndSuiteAndItsTotalsAreTheRecords) {
     clean += row.summary.clean;
     EXPECT_EQ(table_cells(row).size(), table_header().size());
   }
-  EXPECT_EQ(cases, 12);
-  EXPECT_EQ(clean, 3);
+  EXPECT_EQ(cases, 13);
+  EXPECT_EQ(clean, 4);
   EXPECT_EQ(rows[0].worst_used, 31.25);
   EXPECT_EQ(rows[2].worst_used, 0.5);
   EXPECT_EQ(table_cells(rows[2]),

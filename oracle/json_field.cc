@@ -1,5 +1,5 @@
 // JsonField: the checked accessors and the error text.
-#include "reports/json_field.h"
+#include "oracle/json_field.h"
 
 #include <fmt/format.h>
 

@@ -4,7 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "oracle/arithmetic.h"
-#include "reports/json_field.h"
+#include "oracle/json_field.h"
 
 namespace assay {
 

@@ -1,5 +1,5 @@
 // Declared arithmetic as JSON: the table of names and one visitor for writing, reading and counting unknowns.
-#include "reports/arithmetic_json.h"
+#include "oracle/arithmetic_json.h"
 
 #include <array>
 #include <string_view>
