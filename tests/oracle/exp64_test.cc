@@ -100,7 +100,7 @@ double worst_error(const std::vector<double>& inputs, Scalar f, Mpfr exact, doub
 
 void expect_array_equals_scalar(std::vector<double> x, Scalar f, Array array) {
   x.insert(x.end(), {NAN, INFINITY, -INFINITY, 0.0, -0.0, -1.0, 1e300, -1e300});
-  for (const std::size_t drop : {0, 1, 2, 3, 5}) {  // remainders of every vector width
+  for (const std::size_t drop : {0u, 1u, 2u, 3u, 5u}) {  // remainders of every vector width
     std::vector<double> y(x.size() - drop);
     array(x.data(), y.data(), y.size());
     for (std::size_t i = 0; i < y.size(); ++i) ASSERT_EQ(bits(y[i]), bits(f(x[i]))) << x[i];
