@@ -52,6 +52,13 @@ float load_element(const TensorView& t, std::int64_t at) { return static_cast<fl
 
 }  // namespace
 
+HeadMatrix transposed(const HeadMatrix& m) {
+  HeadMatrix t{m.cols, m.rows, std::vector<float>(m.data.size())};
+  for (std::int64_t r = 0; r < m.rows; ++r)
+    for (std::int64_t c = 0; c < m.cols; ++c) t.data[static_cast<std::size_t>(c * m.rows + r)] = m.row(r)[c];
+  return t;
+}
+
 AttentionCall::AttentionCall(const Call& call) : params_(attention_params(call.params)) {
   q_ = required(call.inputs, "q");
   k_ = required(call.inputs, "k");

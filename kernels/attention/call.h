@@ -23,6 +23,8 @@ struct HeadMatrix {
   const float* row(std::int64_t r) const { return data.data() + r * cols; }
 };
 
+HeadMatrix transposed(const HeadMatrix& m);
+
 inline std::int64_t round_up(std::int64_t n, std::int64_t multiple) { return (n + multiple - 1) / multiple * multiple; }
 
 class AttentionCall {

@@ -60,13 +60,6 @@ void scores(const float* q, const HeadMatrix& kt, std::int64_t dim, std::vector<
   }
 }
 
-HeadMatrix transposed(const HeadMatrix& m) {
-  HeadMatrix t{m.cols, m.rows, std::vector<float>(m.data.size())};
-  for (std::int64_t r = 0; r < m.rows; ++r)
-    for (std::int64_t c = 0; c < m.cols; ++c) t.data[static_cast<std::size_t>(c * m.rows + r)] = m.row(r)[c];
-  return t;
-}
-
 struct Row {
   std::vector<float> o;
   float lse = 0.0F;

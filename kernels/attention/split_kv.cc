@@ -31,63 +31,48 @@ Arithmetic declared(const Params& params) {
   return tile_arithmetic(p, kTileN, splits_of(p));
 }
 
-/// A split's result: normalised fp32 output and natural LSE; LSE -inf and O 0 without admissible key.
-struct Partial {
-  std::vector<float> o;
-  float lse = -kInfinity;
-};
-
-Partial run_split(TileSoftmax& softmax, const RowAt& row, const float* q, KeyRange tiles) {
-  RowState state = softmax.start();
-  const std::int64_t first = std::max(tiles.first, row.keys.first / kTileN);
-  const std::int64_t end = std::min(tiles.end, (row.keys.end + kTileN - 1) / kTileN);
-  for (std::int64_t tile = end - 1; tile >= first; --tile) softmax.step(state, row, q, tile);
-  Partial partial;
-  if (!softmax.finish(state, LseBase::kNatural, partial.lse)) {
-    partial.lse = -kInfinity;
-    state.o.assign(state.o.size(), 0.0F);
-  }
-  partial.o = std::move(state.o);
-  return partial;
-}
-
 /// m = max lse_s, w_s = exp2(fl((lse_s - m) log2 e)), O = sum w_s O_s / sum w_s, LSE = m + ln sum w_s, splits ascending.
-/// False if every split is empty.
-bool merge(const std::vector<Partial>& partials, LseBase base, std::vector<float>& o, float& lse) {
-  float m = -kInfinity;
-  for (const Partial& partial : partials) m = max_keeping_nan(m, partial.lse);
-  if (m == -kInfinity) return false;
-  float sum = 0.0F;
-  o.assign(partials.front().o.size(), 0.0F);
-  for (const Partial& partial : partials) {
-    const float weight = exp2_f32((partial.lse - m) * kLog2e);
-    sum += weight;
-    for (std::size_t c = 0; c < o.size(); ++c) o[c] += weight * partial.o[c];
+/// The partials hold normalised fp32 O and natural LSE; an empty split has O = 0, LSE = -inf, so its weight is 0.
+void merge(const std::vector<RowStates>& partials, LseBase base, RowStates& merged) {
+  const std::size_t rows = merged.m.size();
+  const std::size_t dv = merged.o.size() / rows;
+  for (std::size_t row = 0; row < rows; ++row) {
+    float m = -kInfinity;
+    for (const RowStates& partial : partials) m = max_keeping_nan(m, partial.lse[row]);
+    merged.empty[row] = m == -kInfinity;
+    if (merged.empty[row]) continue;
+    float* o = merged.o.data() + row * dv;
+    float sum = 0.0F;
+    for (const RowStates& partial : partials) {
+      const float weight = exp2_f32((partial.lse[row] - m) * kLog2e);
+      sum += weight;
+      for (std::size_t c = 0; c < dv; ++c) o[c] += weight * partial.o[row * dv + c];
+    }
+    for (std::size_t c = 0; c < dv; ++c) o[c] /= sum;
+    merged.lse[row] = base == LseBase::kTwo ? m * kLog2e + log2_f32(sum) : m + log_f32(sum);
   }
-  for (float& value : o) value /= sum;
-  lse = base == LseBase::kTwo ? m * kLog2e + log2_f32(sum) : m + log_f32(sum);
-  return true;
 }
 
 RunFacts run(const Call& raw) {
   const AttentionCall call(raw);
   const std::int64_t splits = splits_of(call.params());
   TileSoftmax softmax(call, kTileN);
-  std::vector<Partial> partials;
-  for (const auto& [b, h, queries] : call.rows()) {
-    softmax.load_head(b, h);
-    const std::int64_t tiles = (call.kv_len(b) + kTileN - 1) / kTileN;
+  for (const HeadRows& rows : call.rows()) {
+    softmax.load_head(rows.batch, rows.head);
+    const std::int64_t tiles = (call.kv_len(rows.batch) + kTileN - 1) / kTileN;
     const std::int64_t per_split = (tiles + splits - 1) / splits;
-    for (const std::int64_t i : queries) {
-      const RowAt row{b, h, i, key_range(call, b, i)};
-      const std::vector<float> q = softmax.load_q(row);
-      partials.clear();
-      for (std::int64_t s = 0; s < splits; ++s)
-        partials.push_back(run_split(softmax, row, q.data(), {s * per_split, std::min((s + 1) * per_split, tiles)}));
-      RowState state = softmax.start();
-      float lse = 0.0F;
-      if (!merge(partials, call.params().lse, state.o, lse)) softmax.finish_empty(state, row, lse);
-      call.store(b, h, i, state.o.data(), lse);
+    for (const QueryTile& queries : softmax.query_tiles(rows)) {
+      std::vector<RowStates> partials;
+      for (std::int64_t split = 0; split < splits; ++split) {
+        const std::int64_t first = std::max(queries.tiles.first, split * per_split);
+        const std::int64_t end = std::min(queries.tiles.end, (split + 1) * per_split);
+        RowStates& states = partials.emplace_back(softmax.start(queries));
+        for (std::int64_t tile = end - 1; tile >= first; --tile) softmax.step(states, queries, tile);
+        softmax.finish(states, LseBase::kNatural);
+      }
+      RowStates merged = softmax.start(queries);
+      merge(partials, call.params().lse, merged);
+      softmax.store(merged, queries);
     }
   }
   return {std::to_string(splits) + " splits, tile " + std::to_string(kTileN)};

@@ -1,0 +1,157 @@
+// The worker's side: reads requests, runs kernels on shared memory, replies.
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <stdexcept>
+
+#include "kernels/invoke.h"
+#include "kernels/protocol.h"
+#include "kernels/worker.h"
+
+namespace assay {
+namespace {
+
+/// Shared memory of one request.
+class Mapping {
+ public:
+  Mapping(int fd, std::int64_t bytes) : bytes_(static_cast<std::size_t>(bytes)) {
+    struct stat status {};
+    if (bytes <= 0 || fstat(fd, &status) != 0 || bytes > status.st_size)
+      throw std::runtime_error("the shared memory is smaller than " + std::to_string(bytes) + " bytes");
+    void* start = mmap(nullptr, bytes_, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    if (start == MAP_FAILED) throw std::runtime_error("cannot map the shared memory");
+    start_ = static_cast<std::byte*>(start);
+  }
+  ~Mapping() { munmap(start_, bytes_); }
+  Mapping(const Mapping&) = delete;
+  Mapping& operator=(const Mapping&) = delete;
+
+  std::byte* storage(const TensorLayout& layout, std::int64_t at) const {
+    const auto bytes = static_cast<std::int64_t>(bytes_);
+    if (layout.storage < 0 || at < 0 || at > bytes || layout.storage > (bytes - at) / bytes_per_element(layout.format))
+      throw std::runtime_error("tensor " + layout.role + " lies outside the shared memory");
+    return start_ + at;
+  }
+
+ private:
+  std::byte* start_ = nullptr;
+  std::size_t bytes_;
+};
+
+struct Placed {
+  TensorLayout layout;
+  std::int64_t at = 0;
+};
+
+std::vector<Placed> placed_from_json(const nlohmann::json& json) {
+  std::vector<Placed> tensors;
+  for (const nlohmann::json& item : json) {
+    Placed placed;
+    placed.layout = layout_from_json(item, placed.at);
+    tensors.push_back(std::move(placed));
+  }
+  return tensors;
+}
+
+std::string_view status_name(RunStatus status) {
+  switch (status) {
+    case RunStatus::kOk: return "ok";
+    case RunStatus::kSkipped: return "skipped";
+    default: return "crashed";
+  }
+}
+
+nlohmann::json run_request(const nlohmann::json& request, int memory_fd) {
+  const auto name = request.at("kernel").get<std::string>();
+  const Kernel* kernel = find_kernel(name);
+  if (kernel == nullptr) throw std::runtime_error("there is no kernel " + name);
+  const Params params = params_from_json(request.at("params"));
+  const std::vector<Placed> inputs = placed_from_json(request.at("inputs"));
+  const std::vector<Placed> outputs = placed_from_json(request.at("outputs"));
+  const Mapping memory(memory_fd, request.at("memory").get<std::int64_t>());
+  std::vector<TensorView> views;
+  for (const Placed& input : inputs) views.push_back({&input.layout, memory.storage(input.layout, input.at)});
+  std::vector<OutputView> targets;
+  for (const Placed& output : outputs) targets.push_back({&output.layout, memory.storage(output.layout, output.at)});
+
+  // Outlives its supervisor by seconds at most, even inside a kernel that hangs.
+  alarm(static_cast<unsigned>(request.at("deadline_ms").get<std::int64_t>() / 1000 + 5));
+  const RunOutcome outcome = invoke(*kernel, params, views, targets);
+  alarm(0);
+  return {{"status", status_name(outcome.status)},
+          {"reason", outcome.reason},
+          {"variant", outcome.facts.variant},
+          {"declared", to_json(outcome.declared)}};
+}
+
+nlohmann::json run_or_say_why_not(const nlohmann::json& request, int memory_fd) {
+  try {
+    return run_request(request, memory_fd);
+  } catch (const std::exception& error) {
+    return {{"status", "crashed"},
+            {"reason", std::string("worker: ") + error.what()},
+            {"variant", ""},
+            {"declared", to_json(Arithmetic{})}};
+  }
+}
+
+/// Keeps the control channel to itself: what a kernel prints to standard output goes to standard error meanwhile.
+class StdoutGuard {
+ public:
+  explicit StdoutGuard(int out_fd) : out_fd_(out_fd) {
+    if (out_fd != STDOUT_FILENO) return;
+    out_fd_ = fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 10);
+    moved_ = out_fd_ >= 0 && dup2(STDERR_FILENO, STDOUT_FILENO) >= 0;
+  }
+  ~StdoutGuard() {
+    if (!moved_) return;
+    dup2(out_fd_, STDOUT_FILENO);
+    close(out_fd_);
+  }
+  StdoutGuard(const StdoutGuard&) = delete;
+  StdoutGuard& operator=(const StdoutGuard&) = delete;
+  int out_fd() const { return out_fd_; }
+
+ private:
+  int out_fd_;
+  bool moved_ = false;
+};
+
+}  // namespace
+
+int serve_worker(int in_fd, int out_fd) {
+  constexpr int kBroken = 2;
+  const StdoutGuard guard(out_fd);
+  Channel channel(in_fd, guard.out_fd());
+  constexpr auto kNever = Channel::Clock::time_point::max();
+  int memory_fd = -1;
+  std::string line;
+  for (;;) {
+    const Channel::Status status = channel.receive(line, kNever);
+    if (status == Channel::Status::kClosed) return channel.has_rest() ? kBroken : 0;
+    if (status != Channel::Status::kOk) return kBroken;
+    nlohmann::json reply;
+    try {
+      const nlohmann::json request = nlohmann::json::parse(line);
+      const auto verb = request.at("verb").get<std::string>();
+      if (verb == "bye") return 0;
+      if (verb == "hello") {
+        memory_fd = request.at("memory_fd").get<int>();
+        reply["kernels"] = nlohmann::json::array();
+        for (const KernelIdentity& identity : linked_kernels()) reply["kernels"].push_back(to_json(identity));
+      } else if (verb == "run") {
+        reply = run_or_say_why_not(request, memory_fd);
+      } else {
+        return kBroken;
+      }
+      reply["id"] = request.at("id");
+    } catch (const std::exception&) {
+      return kBroken;  // not our supervisor's language
+    }
+    if (channel.send(reply, kNever) != Channel::Status::kOk) return kBroken;
+  }
+}
+
+}  // namespace assay

@@ -1,0 +1,209 @@
+// The supervisor's side of a worker: requests with a deadline, and every way to fail turned into an outcome.
+#include "kernels/worker.h"
+
+#include <algorithm>
+#include <cstring>
+#include <optional>
+
+#include "kernels/guard.h"
+#include "kernels/process.h"
+#include "kernels/protocol.h"
+#include "kernels/shared_memory.h"
+#include "oracle/error.h"
+
+namespace assay {
+namespace {
+
+using std::chrono::milliseconds;
+
+constexpr milliseconds kStartDeadline{30'000};  ///< for the first reply of a program, at least
+constexpr milliseconds kEndPatience{2'000};     ///< from the end of the channel to the end of the process
+
+/// What came of one request: a reply, or the reason why there is none.
+struct Exchange {
+  std::optional<nlohmann::json> reply;
+  RunStatus status = RunStatus::kCrashed;  ///< kCrashed or kHung, without a reply
+  std::string reason;
+};
+
+class WorkerRunner final : public Runner {
+ public:
+  explicit WorkerRunner(WorkerOptions options) : options_(std::move(options)) {}
+  ~WorkerRunner() override {
+    if (!process_) return;
+    if (process_->channel().send({{"verb", "bye"}, {"id", ++id_}}, deadline(kEndPatience)) == Channel::Status::kOk)
+      process_->end(kEndPatience);
+  }
+  WorkerRunner(const WorkerRunner&) = delete;
+  WorkerRunner& operator=(const WorkerRunner&) = delete;
+
+  std::vector<KernelIdentity> kernels() override {
+    if (const std::optional<Exchange> failure = start())
+      throw EnvironmentError("worker " + options_.command.front() + " does not start: " + failure->reason);
+    return kernels_;
+  }
+
+  RunOutcome run(std::string_view kernel, const Params& params, const std::vector<Tensor>& inputs,
+                 const std::vector<TensorLayout>& outputs) override {
+    if (std::optional<Exchange> failure = start()) return outcome_of(*failure);
+    const auto named = [&](const KernelIdentity& identity) { return identity.name == kernel; };
+    if (std::none_of(kernels_.begin(), kernels_.end(), named))
+      throw InputError("kernel " + std::string(kernel) + ": the worker has none of that name");
+
+    const ZonePlan plan(inputs, outputs);
+    const std::span<std::byte> memory = memory_->resize(plan.bytes);
+    const nlohmann::json request = place(kernel, params, inputs, outputs, plan, memory);
+    const Exchange exchange = ask(request, options_.deadline);
+    if (!exchange.reply) return outcome_of(exchange);
+    RunOutcome outcome = read_outcome(*exchange.reply);
+    inspect(outcome, inputs, outputs, plan, memory);
+    return outcome;
+  }
+
+ private:
+  static Channel::Clock::time_point deadline(milliseconds from_now) { return Channel::Clock::now() + from_now; }
+
+  static RunOutcome outcome_of(const Exchange& failure) {
+    RunOutcome outcome;
+    outcome.status = failure.status;
+    outcome.reason = failure.reason;
+    return outcome;
+  }
+
+  /// Starts the program if it does not run. Nothing if all is well.
+  std::optional<Exchange> start() {
+    if (process_) return std::nullopt;
+    if (!memory_) memory_.emplace();
+    process_.emplace(options_.command, memory_->fd());
+    Exchange hello = ask({{"verb", "hello"}, {"memory_fd", kChildMemoryFd}}, std::max(options_.deadline, kStartDeadline));
+    if (hello.reply) {
+      try {
+        kernels_.clear();
+        for (const nlohmann::json& item : hello.reply->at("kernels")) kernels_.push_back(identity_from_json(item));
+        return std::nullopt;
+      } catch (const std::exception& error) {
+        process_.reset();
+        hello.reason = std::string("its first reply makes no sense: ") + error.what();
+      }
+    }
+    return hello;
+  }
+
+  /// Sends a request and waits for its reply. Whatever goes wrong ends the process; the next request starts a new one.
+  Exchange ask(nlohmann::json request, milliseconds patience) {
+    request["id"] = ++id_;
+    const auto until = deadline(patience);
+    Channel& channel = process_->channel();
+    std::string line;
+    Channel::Status status = channel.send(request, until);
+    if (status == Channel::Status::kOk) status = channel.receive(line, until);
+    Exchange exchange;
+    switch (status) {
+      case Channel::Status::kOk: exchange = read_reply(line); break;
+      case Channel::Status::kTimeout:
+        exchange.status = RunStatus::kHung;
+        exchange.reason = "no reply within " + std::to_string(patience.count()) + " ms";
+        break;
+      case Channel::Status::kClosed: exchange.reason = process_->end(kEndPatience); break;
+      case Channel::Status::kTooLong: exchange.reason = "its reply is longer than a megabyte"; break;
+    }
+    if (!exchange.reply) process_.reset();
+    return exchange;
+  }
+
+  Exchange read_reply(const std::string& line) {
+    Exchange exchange;
+    try {
+      nlohmann::json reply = nlohmann::json::parse(line);
+      if (reply.at("id").get<std::int64_t>() != id_)
+        exchange.reason = "it answers another request";
+      else if (process_->channel().has_rest())
+        exchange.reason = "it says more than one line";
+      else
+        exchange.reply = std::move(reply);
+    } catch (const std::exception& error) {
+      exchange.reason = std::string("its reply makes no sense: ") + error.what();
+    }
+    return exchange;
+  }
+
+  /// Fills the zones and describes them.
+  nlohmann::json place(std::string_view kernel, const Params& params, const std::vector<Tensor>& inputs,
+                       const std::vector<TensorLayout>& outputs, const ZonePlan& plan, std::span<std::byte> memory) const {
+    nlohmann::json request{{"verb", "run"},
+                           {"kernel", kernel},
+                           {"params", to_json(params)},
+                           {"memory", plan.bytes},
+                           {"deadline_ms", options_.deadline.count()},
+                           {"inputs", nlohmann::json::array()},
+                           {"outputs", nlohmann::json::array()}};
+    for (std::size_t i = 0; i < inputs.size(); ++i) {
+      const TensorLayout& layout = inputs[i].layout;
+      const std::span<std::byte> zone = zone_at(memory, plan.inputs[i], layout);
+      fill_zone(zone, layout);
+      std::copy(inputs[i].bytes.begin(), inputs[i].bytes.end(), zone.begin() + kGuardBytes);
+      request["inputs"].push_back(to_json(layout, plan.inputs[i] + kGuardBytes));
+    }
+    for (std::size_t i = 0; i < outputs.size(); ++i) {
+      fill_zone(zone_at(memory, plan.outputs[i], outputs[i]), outputs[i]);
+      request["outputs"].push_back(to_json(outputs[i], plan.outputs[i] + kGuardBytes));
+    }
+    return request;
+  }
+
+  static std::span<std::byte> zone_at(std::span<std::byte> memory, std::int64_t at, const TensorLayout& layout) {
+    return memory.subspan(static_cast<std::size_t>(at), static_cast<std::size_t>(zone_bytes(layout)));
+  }
+
+  RunOutcome read_outcome(const nlohmann::json& reply) {
+    static const std::string kReply = "worker's reply";
+    RunOutcome outcome;
+    try {
+      const auto status = reply.at("status").get<std::string>();
+      if (status != "ok" && status != "skipped" && status != "crashed")
+        throw std::runtime_error("status " + status);
+      outcome.reason = reply.at("reason").get<std::string>();
+      outcome.facts.variant = reply.at("variant").get<std::string>();
+      outcome.declared = arithmetic_from_json(JsonField(reply.at("declared"), "declared", kReply));
+      outcome.status = status == "ok"        ? RunStatus::kOk
+                       : status == "skipped" ? RunStatus::kSkipped
+                                             : RunStatus::kCrashed;
+    } catch (const std::exception& error) {
+      outcome = {};
+      outcome.status = RunStatus::kCrashed;
+      outcome.reason = std::string("its reply makes no sense: ") + error.what();
+      process_.reset();
+    }
+    return outcome;
+  }
+
+  /// Compares inputs and guards with what was placed, and takes the outputs; never the worker's word for it.
+  static void inspect(RunOutcome& outcome, const std::vector<Tensor>& inputs, const std::vector<TensorLayout>& outputs,
+                      const ZonePlan& plan, std::span<std::byte> memory) {
+    for (std::size_t i = 0; i < inputs.size(); ++i) {
+      const std::span<std::byte> zone = zone_at(memory, plan.inputs[i], inputs[i].layout);
+      const std::vector<std::byte>& bytes = inputs[i].bytes;
+      if (!std::equal(bytes.begin(), bytes.end(), zone.begin() + kGuardBytes)) outcome.inputs_changed = true;
+      if (!guards_intact(zone, inputs[i].layout)) outcome.guard_broken = true;
+    }
+    for (std::size_t i = 0; i < outputs.size(); ++i) {
+      const std::span<std::byte> zone = zone_at(memory, plan.outputs[i], outputs[i]);
+      if (!guards_intact(zone, outputs[i]) || !padding_intact(zone, outputs[i])) outcome.guard_broken = true;
+      if (outcome.status != RunStatus::kOk) continue;
+      const auto storage = zone.begin() + kGuardBytes;
+      outcome.outputs.push_back({outputs[i], {storage, storage + outputs[i].storage_bytes()}});
+    }
+  }
+
+  WorkerOptions options_;
+  std::optional<SharedMemory> memory_;
+  std::optional<Process> process_;
+  std::vector<KernelIdentity> kernels_;
+  std::int64_t id_ = 0;
+};
+
+}  // namespace
+
+std::unique_ptr<Runner> worker_runner(WorkerOptions options) { return std::make_unique<WorkerRunner>(std::move(options)); }
+
+}  // namespace assay
