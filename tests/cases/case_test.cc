@@ -51,10 +51,13 @@ std::string random_source(Random& random, Fits fits) {
 std::string random_line(Random& random) {
   const std::int64_t b = pick(random, 1, 3), hkv = pick(random, 1, 3), hq = hkv * pick(random, 1, 3);
   const std::int64_t sq = pick(random, 1, 40), skv = pick(random, 1, 90), d = pick(random, 1, 140);
-  std::vector<std::string> fields{
-      "b=" + std::to_string(b),     "hq=" + std::to_string(hq),   "hkv=" + std::to_string(hkv),
-      "sq=" + std::to_string(sq),   "skv=" + std::to_string(skv), "d=" + std::to_string(d),
-      "dtype=" + one_of<std::string>(random, {"fp32", "fp16", "bf16"})};
+  std::vector<std::string> fields{"b=" + std::to_string(b),
+                                  "hq=" + std::to_string(hq),
+                                  "hkv=" + std::to_string(hkv),
+                                  "sq=" + std::to_string(sq),
+                                  "skv=" + std::to_string(skv),
+                                  "d=" + std::to_string(d),
+                                  "dtype=" + one_of<std::string>(random, {"fp32", "fp16", "bf16"})};
   const auto mask = one_of<std::string>(random, {"none", "causal", "bool", "additive", "causal+bool"});
   fields.push_back("mask=" + mask);
   if (random() % 3 == 0) fields.push_back("scale=" + shortest(static_cast<float>(unit_uniform(random()) - 0.5)));
@@ -68,11 +71,12 @@ std::string random_line(Random& random) {
   for (std::int64_t i = pick(random, 0, 3); i > 0; --i) {
     const auto value = one_of<std::string>(
         random, {"nan", "inf", "-inf", "-0", "max", "-max", "min_sub", "-min_sub", "0x7f", "0xC0DE", "1.50", "-3e-2"});
-    fields.push_back("set=k[" + std::to_string(pick(random, 0, b - 1)) + "," + std::to_string(pick(random, 0, hkv - 1)) +
-                     "," + std::to_string(pick(random, 0, skv - 1)) + "," + std::to_string(pick(random, 0, d - 1)) +
-                     "]:" + value);
+    fields.push_back("set=k[" + std::to_string(pick(random, 0, b - 1)) + "," +
+                     std::to_string(pick(random, 0, hkv - 1)) + "," + std::to_string(pick(random, 0, skv - 1)) + "," +
+                     std::to_string(pick(random, 0, d - 1)) + "]:" + value);
   }
-  if (random() % 2 == 0) fields.push_back("poison=" + one_of<std::string>(random, {"zero", "nan", "inf", "max", "tag"}));
+  if (random() % 2 == 0)
+    fields.push_back("poison=" + one_of<std::string>(random, {"zero", "nan", "inf", "max", "tag"}));
   std::shuffle(fields.begin(), fields.end(), random);
   std::string line = "attention";
   for (const std::string& field : fields) line += (random() % 8 == 0 ? "  " : " ") + field;

@@ -16,7 +16,8 @@
 namespace assay {
 namespace {
 
-/// A test op: `a` with permuted, gapped and offset strides; `e` expanded along its first axis; `list` with fixed values.
+/// A test op: `a` with permuted, gapped and offset strides; `e` expanded along its first axis; `list` with fixed
+/// values.
 std::vector<InputSpec> strided_inputs(const Params& params) {
   const std::string* name = params.find("dtype");
   const Format format = name ? format_from_name(*name).value() : Format::kBf16;
@@ -26,8 +27,11 @@ std::vector<InputSpec> strided_inputs(const Params& params) {
   return {a, e, list};
 }
 constexpr ParamInfo kStridedParams[] = {{"dtype", "bf16", "format of a"}};
-const Op kStrided{"strided_test", "layouts for this test", kStridedParams, [](const Params& p) { return p; },
-                  strided_inputs, [](const Params&) { return std::vector<TensorLayout>{}; }, nullptr, nullptr, nullptr};
+const Op kStrided{"strided_test", "layouts for this test",
+                  kStridedParams, [](const Params& p) { return p; },
+                  strided_inputs, [](const Params&) { return std::vector<TensorLayout>{}; },
+                  nullptr,        nullptr,
+                  nullptr};
 const RegisterOp kRegister(kStrided);
 
 const Tensor& input(const Problem& problem, std::string_view role) {
@@ -62,7 +66,8 @@ TEST(Materialize, UsedElementsHoldTheRecipeAndEveryOtherOneThePoison) {
 }
 
 TEST(Materialize, PoisonIsTheSpecialValueOfTheFormatOrItsNearestRelative) {
-  for (const Format format : {Format::kFp64, Format::kFp32, Format::kTf32, Format::kFp16, Format::kBf16, Format::kE5m2}) {
+  for (const Format format :
+       {Format::kFp64, Format::kFp32, Format::kTf32, Format::kFp16, Format::kBf16, Format::kE5m2}) {
     EXPECT_TRUE(is_nan(format, poison_code(format, Poison::kNan)));
     EXPECT_TRUE(is_infinite(format, poison_code(format, Poison::kInf)));
     EXPECT_EQ(decode(format, poison_code(format, Poison::kMax)), info(format).max_finite);
@@ -138,7 +143,8 @@ TEST(Materialize, PackedPaddedAndDenseBatchesHaveTheSameValues) {
 
 TEST(Materialize, TheScaleOfTheCaseEntersTheRecipesThatPlaceLogits) {
   for (const char* scale : {"", " scale=-0.5", " scale=0"}) {
-    const Problem problem = materialize(parse_case(std::string("attention skv=3 d=16 q=probe k=logit_offset(8,0)@1") + scale));
+    const Problem problem =
+        materialize(parse_case(std::string("attention skv=3 d=16 q=probe k=logit_offset(8,0)@1") + scale));
     const TensorView k = input(problem, "k").view();
     const double wanted = std::string(scale).empty() ? 8 / (0.25 * 64) : scale[7] == '-' ? -8 / (0.5 * 64) : 0;
     EXPECT_EQ(k.value(0), wanted) << scale;
@@ -150,8 +156,10 @@ class FileSource : public testing::Test {
   void SetUp() override {
     folder_ = std::filesystem::temp_directory_path() / ("assay_file_source_" + std::to_string(::getpid()));
     std::filesystem::create_directories(folder_);
-    for (std::size_t i = 0; i < 24; ++i) store_code(bytes_.data(), Format::kFp32, static_cast<std::int64_t>(i), 1000 + i);
-    const SafetensorsTensor tensors[] = {{"e", "F32", {4, 6}, bytes_}, {"short", "F32", {4, 5}, std::span(bytes_).first(80)}};
+    for (std::size_t i = 0; i < 24; ++i)
+      store_code(bytes_.data(), Format::kFp32, static_cast<std::int64_t>(i), 1000 + i);
+    const SafetensorsTensor tensors[] = {{"e", "F32", {4, 6}, bytes_},
+                                         {"short", "F32", {4, 5}, std::span(bytes_).first(80)}};
     write_safetensors(folder_ / "t.safetensors", tensors, {});
     ASSERT_EQ(::setenv("ASSAY_DATA", folder_.c_str(), 1), 0);
   }
@@ -180,7 +188,7 @@ TEST_F(FileSource, AnythingThatDoesNotMatchIsNamed) {
   expect("e=file(t.safetensors,x," + hash() + ")", {"t.safetensors", "no tensor 'x'"});
   expect("e=file(t.safetensors,short," + hash() + ")", {"[4,5]", "[4,6]"});
   expect("a=file(t.safetensors,e," + hash() + ")", {"is F32", "needs BF16"});
-  expect("e=file(t.safetensors,e,0123456789abcdef)", {"have hash " , hash().c_str()});
+  expect("e=file(t.safetensors,e,0123456789abcdef)", {"have hash ", hash().c_str()});
 }
 
 TEST(Materialize, RealActivationsOfTheRepositoryCanBeRead) {
@@ -190,7 +198,8 @@ TEST(Materialize, RealActivationsOfTheRepositoryCanBeRead) {
   std::string line = "attention hq=12 sq=202 d=32";
   for (const char* role : {"q", "k", "v"}) {
     const std::string name = std::string("layer3.") + role;
-    line += std::string(" ") + role + "=file(" + path + "," + name + "," + content_hash(file.read(*file.find(name))) + ")";
+    line +=
+        std::string(" ") + role + "=file(" + path + "," + name + "," + content_hash(file.read(*file.find(name))) + ")";
   }
   const Problem problem = materialize(parse_case(line));
   const Tensor& k = input(problem, "k");

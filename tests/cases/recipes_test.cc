@@ -72,7 +72,8 @@ TEST(Recipes, BitsAreTheGoldenOnesUnderEveryCompilerAndLevel) {
   const auto check = [&](const std::string& source, const InputSpec& spec) {
     const std::string name = std::string(info(spec.layout.format).name) + " " + spec.axes + " " + source;
     const std::string hash = content_hash(filled(source, spec).bytes);
-    EXPECT_EQ(golden[name], hash) << "golden.txt has no or another hash; if the recipe is new, add\n" << hash << " " << name;
+    EXPECT_EQ(golden[name], hash) << "golden.txt has no or another hash; if the recipe is new, add\n"
+                                  << hash << " " << name;
     golden.erase(name);
   };
   const auto check_vectors = [&](const std::string& source) {
@@ -85,13 +86,16 @@ TEST(Recipes, BitsAreTheGoldenOnesUnderEveryCompilerAndLevel) {
   };
   for (const Recipe& recipe : all_recipes()) {
     const std::string source = std::string(recipe.name) + "@7";
-    if (recipe.fits == Fits::kBoolMask) check(source, spec_of("mask", Format::kUint8, "bhqk", {2, 2, 9, 133}));
-    else if (recipe.fits == Fits::kScoreMask) check(source, spec_of("mask", Format::kFp32, "bhqk", {2, 2, 9, 133}));
-    else check_vectors(source);
+    if (recipe.fits == Fits::kBoolMask)
+      check(source, spec_of("mask", Format::kUint8, "bhqk", {2, 2, 9, 133}));
+    else if (recipe.fits == Fits::kScoreMask)
+      check(source, spec_of("mask", Format::kFp32, "bhqk", {2, 2, 9, 133}));
+    else
+      check_vectors(source);
   }
-  for (const char* source : {"normal(0.5,-2)@8", "uniform(0,3)@9", "rising(9,16,3)@1", "falling(1,8)@2",
-                             "logit_offset(-50000,0.5)@3", "probe(0.125)@4", "mixed_exponents(-30,5)@5", "massive(1880,3,4)@6",
-                             "subnormal(0.5)@18446744073709551615"})
+  for (const char* source :
+       {"normal(0.5,-2)@8", "uniform(0,3)@9", "rising(9,16,3)@1", "falling(1,8)@2", "logit_offset(-50000,0.5)@3",
+        "probe(0.125)@4", "mixed_exponents(-30,5)@5", "massive(1880,3,4)@6", "subnormal(0.5)@18446744073709551615"})
     check_vectors(source);
   check("block(3,5,0.25)@2", spec_of("mask", Format::kUint8, "bhqk", {2, 2, 9, 133}));
   EXPECT_TRUE(golden.empty()) << "golden.txt lists a recipe that is gone: " << golden.begin()->first;
@@ -244,7 +248,8 @@ TEST_P(Logits, TileMaximaRiseAndFallByTheStep) {
     const std::vector<double> x = logits("probe", rising ? "rising(3,16,2)@4" : "falling(3,16,2)@4", 100, GetParam());
     for (std::size_t tile = 0; tile < 7; ++tile) {
       const std::size_t end = std::min<std::size_t>(100, 16 * tile + 16);
-      std::vector<double> part(x.begin() + static_cast<std::ptrdiff_t>(16 * tile), x.begin() + static_cast<std::ptrdiff_t>(end));
+      std::vector<double> part(x.begin() + static_cast<std::ptrdiff_t>(16 * tile),
+                               x.begin() + static_cast<std::ptrdiff_t>(end));
       std::sort(part.begin(), part.end());
       const auto away = static_cast<double>(rising ? 6 - tile : tile);
       EXPECT_NEAR(part.back() / std::numbers::ln2, 2 - 3 * away, 1e-3) << tile;
@@ -273,7 +278,8 @@ TEST_P(Logits, TiesAreEqualUnderEveryQueryAndNearTiesAreOneStepApart) {
 
 TEST_P(Logits, ASinkStandsOutOfTheNoise) {
   const std::vector<double> x = logits("probe(0.5)@1", "attention_sink(12,2)@4", 200, GetParam());
-  for (std::size_t j = 0; j < x.size(); ++j) ASSERT_NEAR(x[j], j < 2 ? 12 : 0, 4) << j;  // noise 0.25 0.5 sqrt(14) N(0,1)
+  for (std::size_t j = 0; j < x.size(); ++j)
+    ASSERT_NEAR(x[j], j < 2 ? 12 : 0, 4) << j;  // noise 0.25 0.5 sqrt(14) N(0,1)
 }
 
 TEST_P(Logits, CancellingChannelsLeaveOnlyTheOtherHalfOfTheDotProduct) {
@@ -293,8 +299,8 @@ TEST(Recipes, CancellingPairsSumToZero) {
 }
 
 TEST(Recipes, TagsAreExactAndDistinctUpToTheirCapacity) {
-  for (const Format format : {Format::kTf32, Format::kFp16, Format::kBf16, Format::kE4m3, Format::kE5m2, Format::kE8m0,
-                              Format::kUint8}) {
+  for (const Format format :
+       {Format::kTf32, Format::kFp16, Format::kBf16, Format::kE4m3, Format::kE5m2, Format::kE8m0, Format::kUint8}) {
     std::set<double> seen;
     for (std::int64_t id = 0; id < tag_capacity(format); ++id) {
       const double tag = tag_value(format, id);
@@ -306,7 +312,8 @@ TEST(Recipes, TagsAreExactAndDistinctUpToTheirCapacity) {
   EXPECT_EQ(tag_capacity(Format::kBf16), 4096);
   EXPECT_GT(tag_capacity(Format::kFp32), std::int64_t{1} << 27);
   const std::vector<double> tensor = values("tags", spec_of("v", Format::kBf16, "bhsc", {2, 2, 8, 8}));
-  for (std::size_t i = 0; i < tensor.size(); ++i) ASSERT_EQ(tensor[i], tag_value(Format::kBf16, static_cast<std::int64_t>(i)));
+  for (std::size_t i = 0; i < tensor.size(); ++i)
+    ASSERT_EQ(tensor[i], tag_value(Format::kBf16, static_cast<std::int64_t>(i)));
 }
 
 TEST(Recipes, SubnormalNumbersAreSubnormalInTheirFormat) {
@@ -340,7 +347,8 @@ TEST(Recipes, StructuredValuesStandWhereTheyShould) {
   EXPECT_EQ(std::count(massive.begin(), massive.end(), 448.0), 2);
   EXPECT_EQ(massive[4], 448);
   EXPECT_EQ(massive[12], 448);
-  const std::vector<double> plain = values("normal@1", keys_spec(3)), outlier = values("outlier_channel(32)@1", keys_spec(3));
+  const std::vector<double> plain = values("normal@1", keys_spec(3)),
+                            outlier = values("outlier_channel(32)@1", keys_spec(3));
   for (std::size_t i = 0; i < plain.size(); ++i) ASSERT_EQ(outlier[i], i % 16 == 5 ? 32 * plain[i] : plain[i]);
   const std::vector<double> quiet = values("sink_values(0.5,1)@1", keys_spec(3));
   for (std::size_t i = 0; i < plain.size(); ++i) ASSERT_EQ(quiet[i], i < 16 ? 0.5 * plain[i] : plain[i]);
