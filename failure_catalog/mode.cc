@@ -2,12 +2,14 @@
 #include "failure_catalog/mode.h"
 
 #include <algorithm>
+#include <deque>
 
 namespace assay {
 namespace {
 
-std::vector<Mode>& registry() {
-  static std::vector<Mode> modes;
+/// A deque: pointers to its elements stay valid while it grows.
+std::deque<Mode>& registry() {
+  static std::deque<Mode> modes;
   return modes;
 }
 
