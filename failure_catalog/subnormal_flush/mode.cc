@@ -28,12 +28,13 @@ std::optional<Diagnosis> detect(const Scene& scene) {
   double largest = 0;
   std::size_t tried = 0;
   std::vector<std::int32_t> keys;
+  Counterfactual counterfactual(problem);
   for (std::size_t r = 0; r < o.rows.size() && tried < kRowsTried; ++r) {
     if (o.rows[r].rejected == 0) continue;
     ++tried;
     problem.admissible_keys(problem.rows()[r], keys);
     if (keys.empty()) return std::nullopt;
-    const RowOutput in = attend(problem, problem.rows()[r], keys, static_cast<double>(problem.params().scale),
+    const RowOutput in = counterfactual.attend(problem.rows()[r], keys, static_cast<double>(problem.params().scale),
                                 [&](double v) { return flushed(input, v); });
     for (std::size_t c = 0; c < channels; ++c) {
       const std::size_t i = r * channels + c;

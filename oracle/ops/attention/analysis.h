@@ -7,19 +7,10 @@
 #include <vector>
 
 #include "oracle/arithmetic.h"
+#include "oracle/ops/attention/operands.h"
 #include "oracle/ops/attention/row_truth.h"
 
 namespace assay {
-
-/// Keys and values of one (batch, kv head) as fp64, for all its rows.
-struct HeadOperands {
-  std::int64_t batch = -1, kv_head = -1;
-  std::int64_t keys = 0, dim_qk = 0, dim_v = 0;
-  std::vector<double> k_by_dim;   ///< [d][keys]: scores are vectorised over keys
-  std::vector<double> v;          ///< [keys][dv]; non-finite values stored as 0
-  double k_max = 0;                ///< largest finite |k|
-  std::vector<std::int32_t> special_v;  ///< keys whose v has a non-finite element, ascending
-};
 
 /// Scratch and results of one row. Everything in natural-log units. Arrays are parallel to `keys`.
 struct RowAnalysis {

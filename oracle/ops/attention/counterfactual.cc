@@ -1,4 +1,4 @@
-// Plain fp64 attention of one row; without a radius, since it is only compared with outputs that are already rejected.
+// Plain fp64 attention of one row; without a radius, since it is only compared with outputs or acceptance sets.
 #include "oracle/ops/attention/counterfactual.h"
 
 #include <algorithm>
@@ -8,30 +8,29 @@
 
 namespace assay {
 
-RowOutput attend(const AttentionProblem& problem, const AttentionRow& row, const std::vector<std::int32_t>& keys,
-                 double scale, const std::function<double(double)>& see_v) {
-  const AttentionParams& p = problem.params();
-  const std::int64_t g = problem.kv_head(row.head);
-  std::vector<double> q(static_cast<std::size_t>(p.dim_qk)), k(q.size()), v(static_cast<std::size_t>(p.dim_v));
-  problem.load_q(row, q);
+RowOutput Counterfactual::attend(const AttentionRow& row, const std::vector<std::int32_t>& keys, double scale,
+                                 const std::function<double(double)>& see_v) {
+  const AttentionParams& p = problem_.params();
+  load_head(problem_, row.batch, problem_.kv_head(row.head), head_);
+  q_.resize(static_cast<std::size_t>(p.dim_qk));
+  problem_.load_q(row, q_);
+  head_scores(head_, q_, score_, magnitude_);
+  const auto dv = static_cast<std::size_t>(p.dim_v);
   std::vector<double> x(keys.size());
   double m = -std::numeric_limits<double>::infinity();
   for (std::size_t i = 0; i < keys.size(); ++i) {
-    problem.load_k(row.batch, g, keys[i], k);
-    double s = 0;
-    for (std::size_t c = 0; c < q.size(); ++c) s += q[c] * k[c];
-    x[i] = scale * s + problem.bias(row, keys[i]);
+    x[i] = scale * score_[static_cast<std::size_t>(keys[i])] + problem_.bias(row, keys[i]);
     m = std::max(m, x[i]);
   }
-  RowOutput out{std::vector<double>(v.size(), 0.0), m};
+  RowOutput out{std::vector<double>(dv, 0.0), m};
   if (keys.empty()) return out;
   double l = 0;
   for (std::size_t i = 0; i < keys.size(); ++i) {
     const double w = exp64(x[i] - m);
     if (w == 0) continue;
     l += w;
-    problem.load_v(row.batch, g, keys[i], v);
-    for (std::size_t c = 0; c < v.size(); ++c) out.o[c] += w * (see_v ? see_v(v[c]) : v[c]);
+    const double* v = head_.v.data() + static_cast<std::size_t>(keys[i]) * dv;
+    for (std::size_t c = 0; c < dv; ++c) out.o[c] += w * (see_v ? see_v(v[c]) : v[c]);
   }
   for (double& o : out.o) o /= l;
   out.lse = m + log64(l);

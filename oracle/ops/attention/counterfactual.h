@@ -5,7 +5,7 @@
 #include <functional>
 #include <vector>
 
-#include "oracle/ops/attention/problem.h"
+#include "oracle/ops/attention/operands.h"
 
 namespace assay {
 
@@ -14,8 +14,19 @@ struct RowOutput {
   double lse = 0;         ///< in the declared base; -inf without keys
 };
 
-/// What a kernel would return that used these keys and this scale, and saw `see_v(v)` in place of each value v.
-RowOutput attend(const AttentionProblem& problem, const AttentionRow& row, const std::vector<std::int32_t>& keys,
-                 double scale, const std::function<double(double)>& see_v = nullptr);
+/// Answers for rows of one problem under changed key sets, scales and values; decodes each head once.
+class Counterfactual {
+ public:
+  explicit Counterfactual(const AttentionProblem& problem) : problem_(problem) {}
+
+  /// What a kernel would return for the row that used these keys and this scale, and saw `see_v(v)` in place of each v.
+  RowOutput attend(const AttentionRow& row, const std::vector<std::int32_t>& keys, double scale,
+                   const std::function<double(double)>& see_v = nullptr);
+
+ private:
+  const AttentionProblem& problem_;
+  HeadOperands head_;
+  std::vector<double> q_, score_, magnitude_;
+};
 
 }  // namespace assay

@@ -9,7 +9,7 @@
 namespace assay {
 namespace {
 
-constexpr std::size_t kSampleRows = 24;   // each costs a few row evaluations
+constexpr std::size_t kSampleRows = 8;    // each costs a few row evaluations
 constexpr std::int64_t kTile = 64;        // "last tile": the usual key tile
 
 /// Judges values against the acceptance sets of one row. Only elements that must be numbers can reject.
@@ -52,6 +52,7 @@ bool finite_row(const RowFacts& facts) { return facts.keys > 0 && std::isfinite(
 std::vector<KnownWrong> attention_known_wrong(const Problem& raw, const Evaluation& evaluation) {
   const AttentionProblem problem(raw);
   const Judge judge(evaluation);
+  Counterfactual counterfactual(problem);
   const double scale = static_cast<double>(problem.params().scale);
   std::vector<KnownWrong> all{{"zero"}, {"negated"}, {"rows shuffled"}, {"last key lost"},
                               {"last tile lost"}, {"mask shifted by one"}, {"scale x1.01"}};
@@ -72,15 +73,15 @@ std::vector<KnownWrong> attention_known_wrong(const Problem& raw, const Evaluati
     note(1, judge.rejects_moved(r, r, -1));
     if (rows > 1) note(2, judge.rejects_moved((r + 1) % rows, r, 1));
     problem.admissible_keys(row, keys);
-    wrong(6, attend(problem, row, keys, scale * 1.01));
+    wrong(6, counterfactual.attend(row, keys, scale * 1.01));
     const std::vector<std::int32_t> shorter(keys.begin(), keys.end() - 1);
-    wrong(3, attend(problem, row, shorter, scale));
+    wrong(3, counterfactual.attend(row, shorter, scale));
     std::vector<std::int32_t> head = keys;
     std::erase_if(head, [&](std::int32_t key) { return key / kTile == keys.back() / kTile; });
-    if (!head.empty()) wrong(4, attend(problem, row, head, scale));
+    if (!head.empty()) wrong(4, counterfactual.attend(row, head, scale));
     if (const std::int64_t next = keys.back() + 1; problem.params().causal && next < problem.kv_len(row.batch)) {
       keys.push_back(static_cast<std::int32_t>(next));
-      wrong(5, attend(problem, row, keys, scale));
+      wrong(5, counterfactual.attend(row, keys, scale));
     }
   }
   return all;

@@ -210,7 +210,7 @@ RowBalls row_balls(const AttentionProblem& problem, const AttentionRow& row, int
                .first_key = keys.empty() ? -1 : keys.front(),
                .last_key = keys.empty() ? -1 : keys.back(),
                .max_logit = -kInfinity,
-               .min_logit = kInfinity,
+               .min_logit = -kInfinity,
                .lse = -kInfinity,
                .effective_keys = 0,
                .escalated = true};
@@ -258,14 +258,14 @@ RowBalls resolved_row_balls(const AttentionProblem& problem, const AttentionRow&
 }
 
 RowTruth reference_row(const AttentionProblem& problem, const AttentionRow& row, int precision) {
-  return to_doubles(row_balls(problem, row, precision));
+  return to_doubles(resolved_row_balls(problem, row, precision));
 }
 
 Truth attention_reference(const Problem& problem, int precision) {
   const AttentionProblem attention(problem);
   Truth truth = start_truth(attention);
   for (const AttentionRow& row : attention.rows())
-    append(truth, attention, row, to_doubles(resolved_row_balls(attention, row, precision)));
+    append(truth, attention, row, reference_row(attention, row, precision));
   return truth;
 }
 

@@ -27,7 +27,8 @@ struct RowTruth {
   ClassSet lse_classes = kNumber;
 };
 
-/// The row in ball arithmetic at `precision` bits; radii are rounded up to doubles and cover the rounding of the midpoints.
+/// The row in ball arithmetic at `precision` bits, and more, up to 1024, until its numbers are known to 60 bits; radii are
+/// rounded up to doubles and cover the rounding of the midpoints.
 RowTruth reference_row(const AttentionProblem& problem, const AttentionRow& row, int precision);
 
 /// All judged rows by `reference_row`.
