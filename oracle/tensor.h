@@ -51,13 +51,13 @@ inline void store_code(std::byte* storage, Format format, std::int64_t element, 
 }
 
 /// What every output element holds before a run, so that an unwritten one is visible: a NaN in each float format, and no
-/// NaN that arithmetic or a conversion makes (bytes ca ff repeated; in 8-bit formats ff alone).
+/// NaN that arithmetic or a conversion makes (bytes fa ff repeated; in 8-bit formats ff alone).
 inline std::uint64_t canary_code(Format format) {
   switch (bytes_per_element(format)) {
     case 1: return 0xff;
-    case 2: return 0xffca;
-    case 4: return 0xffcaffca;
-    default: return 0xffcaffcaffcaffca;
+    case 2: return 0xfffa;
+    case 4: return 0xfffafffa;
+    default: return 0xfffafffafffafffa;
   }
 }
 
