@@ -112,7 +112,8 @@ std::string text(const Params& params) {
 }
 
 struct Tally {
-  std::int64_t numbers = 0, tight = 0;  // finite elements; those whose ball adds at most 2^-60 |mid| to the rounding
+  std::int64_t numbers = 0, tight = 0;  // known numbers; those whose ball adds at most 2^-60 |mid| to the rounding
+  std::int64_t unknown = 0;             // radius +inf
   std::int64_t by_class[32] = {};
 };
 
@@ -130,6 +131,10 @@ void compare(const OutputTruth& truth, const std::map<std::int64_t, independent:
       ASSERT_EQ(truth.radius[at], 0);
       continue;
     }
+    if (std::isinf(truth.radius[at])) {
+      ++tally.unknown;
+      continue;
+    }
     const Real distance = abs(Real(truth.mid[at]) - e.value);
     ASSERT_LE(distance, Real(truth.radius[at]) + e.error)
         << truth.layout.role << " element " << truth.element[at] << " mid " << truth.mid[at] << " radius "
@@ -139,16 +144,23 @@ void compare(const OutputTruth& truth, const std::map<std::int64_t, independent:
   }
 }
 
-TEST(Reference, AgreesWithAnIndependentEvaluationInClassAndValueOnTwelveThousandRandomProblems) {
+TEST(Truth, OfBallsAndOfFp64AgreesWithAnIndependentEvaluationInClassAndValueOnTenThousandRandomProblems) {
   Dice dice(20240607);
-  Tally o, lse;
-  for (int n = 0; n < 12000; ++n) {
+  Tally o, lse, fast_o, fast_lse;
+  for (int n = 0; n < 10000; ++n) {
     const Problem problem = random_problem(dice);
     SCOPED_TRACE("problem " + std::to_string(n) + text(problem.params));
-    const Truth truth = attention_reference(problem, 128);
     const independent::Outputs expected = independent::Attention(problem).evaluate();
-    compare(truth.outputs[0], expected.o, o);
-    if (truth.outputs.size() > 1) compare(truth.outputs[1], expected.lse, lse);
+    const Truth truth = attention_reference(problem, 128), fast = op_named("attention").evaluate(problem, {}).truth;
+    const bool has_lse = truth.outputs.size() > 1;
+    {
+      SCOPED_TRACE("balls");
+      compare(truth.outputs[0], expected.o, o);
+      if (has_lse) compare(truth.outputs[1], expected.lse, lse);
+    }
+    SCOPED_TRACE("fp64");
+    compare(fast.outputs[0], expected.o, fast_o);
+    if (has_lse) compare(fast.outputs[1], expected.lse, fast_lse);
     if (HasFatalFailure()) return;
   }
   // The generator must reach every class set that the rules can give, or agreement says little.
@@ -156,10 +168,11 @@ TEST(Reference, AgreesWithAnIndependentEvaluationInClassAndValueOnTwelveThousand
     EXPECT_GE(o.by_class[classes], 20) << classes;
   for (const int classes : {1, 4, 8, 16, 4 + 16, 8 + 16, 4 + 8 + 16}) EXPECT_GE(lse.by_class[classes], 20) << classes;
   EXPECT_GE(o.numbers, 30000);
-  EXPECT_GE(o.tight, o.numbers / 2) << "median ball is wider than 2^-60";
+  EXPECT_EQ(o.unknown + lse.unknown, 0);
+  EXPECT_GE(fast_o.numbers, 10000);
+  EXPECT_GE(fast_lse.numbers, 5000);
+  EXPECT_GE(o.tight, o.numbers / 2) << "the median ball is wider than 2^-60";
   EXPECT_GE(lse.tight, lse.numbers / 2);
-  RecordProperty("numbers", std::to_string(o.numbers));
-  RecordProperty("tight", std::to_string(o.tight));
 }
 
 TEST(Reference, HasBallsOfRelativeRadiusBelowTwoToTheMinus60At128BitsOnOrdinaryRows) {
@@ -172,9 +185,11 @@ TEST(Reference, HasBallsOfRelativeRadiusBelowTwoToTheMinus60At128BitsOnOrdinaryR
     const RowBalls balls = row_balls(attention, row, 128);
     EXPECT_TRUE(balls.lse.relative_radius_within(-60));
     for (const Ball& o : balls.o) EXPECT_TRUE(o.relative_radius_within(-60));
-    const RowTruth coarse = reference_row(attention, row, 53), fine = reference_row(attention, row, 256);
-    for (std::size_t c = 0; c < balls.o.size(); ++c)
-      EXPECT_LE(std::abs(coarse.o_mid[c] - fine.o_mid[c]), coarse.o_radius[c] + fine.o_radius[c]);
+    const RowBalls coarse = row_balls(attention, row, 40), fine = row_balls(attention, row, 256);
+    for (std::size_t c = 0; c < balls.o.size(); ++c) {
+      EXPECT_TRUE(overlap(coarse.o[c], fine.o[c]));
+      EXPECT_TRUE(overlap(balls.o[c], fine.o[c]));
+    }
   }
 }
 
@@ -212,7 +227,7 @@ TEST(Reference, RaisesThePrecisionUntilItSeesADifferenceFarBelowTheSizeOfTheLogi
   };
   set("q", 0, 3e38), set("q", 1, 1), set("k", 0, 3e38), set("k", 2, 3e38), set("k", 3, 1), set("v", 1, 1);
   const AttentionProblem attention(problem);
-  EXPECT_GE(reference_row(attention, attention.rows()[0], 128).o_radius[0], 1e-3);
+  EXPECT_FALSE(row_balls(attention, attention.rows()[0], 128).o[0].relative_radius_within(-10));
   const Truth truth = attention_reference(problem, 128);
   EXPECT_DOUBLE_EQ(truth.outputs[0].mid[0], 0.73105857863000487925);  // e / (1 + e)
   EXPECT_LE(truth.outputs[0].radius[0], 0x1p-54);
