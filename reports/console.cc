@@ -11,16 +11,26 @@ namespace assay {
 
 namespace {
 
+/// Columns in which every row has 0 are left out, except clean and finding; the verdict line has left them out too.
 void append_table(std::string& out, const std::vector<Record>& records) {
   std::vector<std::vector<std::string>> lines = {table_header()};
   for (const TableRow& row : table(records)) lines.push_back(table_cells(row));
+  constexpr std::size_t kTextColumns = 2, kAlwaysShown = 5;
   std::vector<std::size_t> width(lines[0].size(), 0);
-  for (const auto& line : lines)
-    for (std::size_t i = 0; i < line.size(); ++i) width[i] = std::max(width[i], line[i].size());
+  std::vector<bool> shown(lines[0].size(), false);
+  for (std::size_t i = 0; i < width.size(); ++i) {
+    shown[i] = i < kAlwaysShown;
+    for (std::size_t row = 0; row < lines.size(); ++row) {
+      width[i] = std::max(width[i], lines[row][i].size());
+      if (row > 0 && lines[row][i] != "0") shown[i] = true;
+    }
+  }
   for (const auto& line : lines) {
     std::string text;
     for (std::size_t i = 0; i < line.size(); ++i)
-      text += i < 2 ? fmt::format("{:<{}}  ", line[i], width[i]) : fmt::format("{:>{}}  ", line[i], width[i]);
+      if (shown[i])
+        text +=
+            i < kTextColumns ? fmt::format("{:<{}}  ", line[i], width[i]) : fmt::format("{:>{}}  ", line[i], width[i]);
     text.erase(text.find_last_not_of(' ') + 1);
     out += text + "\n";
   }
@@ -28,8 +38,9 @@ void append_table(std::string& out, const std::vector<Record>& records) {
 
 void append_failures(std::string& out, const std::vector<Record>& records, std::size_t examples) {
   for (const Group& group : failures(records)) {
-    out += fmt::format("\n{} {}: {}, {} {}\n", verdict_name(group.kind), group.kernel, group.cause,
-                       group.records.size(), group.records.size() == 1 ? "case" : "cases");
+    const std::string mode = group.kind == CaseVerdict::kFinding ? group.cause + ", " : std::string();
+    out += fmt::format("\n{} in {}: {}{} {}\n", verdict_name(group.kind), group.kernel, mode, group.records.size(),
+                       group.records.size() == 1 ? "case" : "cases");
     const std::size_t shown = std::min(examples, group.records.size());
     for (std::size_t i = 0; i < shown; ++i) {
       const Record& record = *group.records[i];

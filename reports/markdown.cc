@@ -53,8 +53,9 @@ void append_failures(std::string& out, const std::vector<Record>& records) {
   for (std::size_t i = 0; i < std::min(kGroupsShown, groups.size()); ++i) {
     const Group& group = groups[i];
     const Record& record = worst_of(group);
-    out += fmt::format("\n**{} in {}**: {}, {} {}. Worst:\n\n", verdict_name(group.kind), markdown_cell(group.kernel),
-                       markdown_cell(group.cause), group.records.size(), group.records.size() == 1 ? "case" : "cases");
+    const std::string mode = group.kind == CaseVerdict::kFinding ? markdown_cell(group.cause) + ", " : std::string();
+    out += fmt::format("\n**{} in {}**: {}{} {}. Worst:\n\n", verdict_name(group.kind), markdown_cell(group.kernel),
+                       mode, group.records.size(), group.records.size() == 1 ? "case" : "cases");
     std::string text = verdict_text(record) + "\n";
     if (const std::string worst = describe_worst(record); !worst.empty()) text += worst + "\n";
     out += code_block(text + repro_command(record));

@@ -27,7 +27,7 @@ TEST(Console, ShowsEveryReasonWithItsCount) {
 TEST(Console, GivesModeEvidenceElementAndReproLineOfAFinding) {
   const Record record = example_record(CaseVerdict::kFinding);
   const std::string text = console_report({record});
-  EXPECT_NE(text.find("finding fa2_bf16: zero_rows, 1 case\n"), std::string::npos) << text;
+  EXPECT_NE(text.find("finding in fa2_bf16: zero_rows, 1 case\n"), std::string::npos) << text;
   EXPECT_NE(text.find("zero_rows: 3 of 6 rows are exactly 0 & the truth is not\n"), std::string::npos) << text;
   EXPECT_NE(text.find(describe_worst(record)), std::string::npos) << text;
   EXPECT_NE(text.find(repro_command(record) + "\n"), std::string::npos) << text;
@@ -53,6 +53,13 @@ TEST(Console, ColumnsOfTheTableLineUp) {
     ASSERT_TRUE(std::getline(lines, line));
     EXPECT_EQ(line.size(), header.size()) << line;
   }
+}
+
+TEST(Console, LeavesOutOnlyColumnsWithoutACount) {
+  const std::string clean = console_report({example_record(CaseVerdict::kClean)});
+  EXPECT_NE(clean.find("cases  clean  finding  worst used\n"), std::string::npos) << clean;
+  const std::string hung = console_report({example_record(CaseVerdict::kClean), example_record(CaseVerdict::kHung)});
+  EXPECT_NE(hung.find("cases  clean  finding  hung  worst used\n"), std::string::npos) << hung;
 }
 
 TEST(Console, ListsWhatTheRunCouldHaveSeen) {

@@ -5,8 +5,8 @@
 
 #include <functional>
 
-#include "oracle/error.h"
 #include "oracle/arithmetic_json.h"
+#include "oracle/error.h"
 #include "tests/reports/example.h"
 
 namespace assay {
