@@ -87,8 +87,7 @@ Record judge_outputs(const Case& c, const Problem& problem, const Arithmetic& de
   return record;
 }
 
-Record run_case(const Case& c, std::string_view kernel, Runner& runner) {
-  const Problem problem = materialize(c);
+Record run_problem(const Case& c, const Problem& problem, std::string_view kernel, Runner& runner) {
   const auto start = std::chrono::steady_clock::now();
   RunOutcome run = runner.run(kernel, problem.params, problem.inputs, problem.outputs);
   const double kernel_seconds = seconds_since(start);
@@ -97,6 +96,10 @@ Record run_case(const Case& c, std::string_view kernel, Runner& runner) {
   record.kernel = kernel;
   record.kernel_seconds = kernel_seconds;
   return record;
+}
+
+Record run_case(const Case& c, std::string_view kernel, Runner& runner) {
+  return run_problem(c, materialize(c), kernel, runner);
 }
 
 }  // namespace assay

@@ -12,6 +12,9 @@ namespace assay {
 /// parse -> materialize -> kernel -> oracle -> measure -> classify -> record. Throws InputError for a bad case line only.
 Record run_case(const Case& c, std::string_view kernel, Runner& runner);
 
+/// run_case behind `materialize`, for callers that run several kernels on one case's bits.
+Record run_problem(const Case& c, const Problem& problem, std::string_view kernel, Runner& runner);
+
 /// The same verdict for outputs somebody already has (`assay judge`).
 Record judge_outputs(const Case& c, const Problem& problem, const Arithmetic& declared, RunOutcome outcome);
 

@@ -54,6 +54,9 @@ struct Op {
   Truth (*reference)(const Problem&, int precision);
   /// Wrong outputs computed by the oracle itself, judged with `evaluation`.
   std::vector<KnownWrong> (*known_wrong)(const Problem&, const Evaluation&);
+  /// Certified decimal digits, at most `count`, of judged element `index` of output `output` (parallel to OutputTruth);
+  /// empty where the truth is a class and not a number.
+  std::string (*digits)(const Problem&, std::size_t output, std::int64_t index, int count);
 };
 
 /// Registration: one static RegisterOp per op folder.

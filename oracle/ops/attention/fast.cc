@@ -357,6 +357,7 @@ const RegisterOp kRegister({
     .evaluate = evaluate_attention,
     .reference = attention_reference,
     .known_wrong = attention_known_wrong,
+    .digits = attention_digits,
 });
 
 }  // namespace

@@ -45,4 +45,7 @@ std::vector<TensorLayout> attention_outputs(const Params& params);
 /// Known-wrong outputs, computed by the oracle from a sample of the judged rows, and whether the acceptance sets reject them.
 std::vector<KnownWrong> attention_known_wrong(const Problem& problem, const Evaluation& evaluation);
 
+/// Certified digits of one judged element.
+std::string attention_digits(const Problem& problem, std::size_t output, std::int64_t index, int count);
+
 }  // namespace assay

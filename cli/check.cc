@@ -1,0 +1,154 @@
+// `assay check KERNEL...`: run cases, judge every output element, report; the verb for CI.
+#include <atomic>
+#include <chrono>
+#include <cstdio>
+#include <mutex>
+#include <thread>
+
+#include <fmt/format.h>
+
+#include "cases/materialize.h"
+#include "cli/fleet.h"
+#include "cli/verbs.h"
+#include "fuzz/pipeline.h"
+#include "fuzz/suites.h"
+#include "oracle/error.h"
+#include "oracle/ops/attention/attention.h"
+#include "reports/console.h"
+#include "reports/environment.h"
+#include "reports/junit.h"
+#include "reports/markdown.h"
+#include "reports/progress.h"
+
+namespace assay {
+namespace {
+
+struct Options {
+  std::vector<std::string> kernels{"correct"};
+  std::vector<std::string> suites, cases;
+  std::string shard = "1/1", save, markdown, junit;
+  double budget = 0;
+  int deadline = 120;
+  unsigned jobs = 0;
+  bool json = false;
+};
+
+struct Work {
+  std::string suite;
+  Case c;
+};
+
+std::vector<Work> work_of(const Options& options) {
+  std::vector<Work> work;
+  std::vector<std::string> suites = options.suites;
+  if (suites.empty() && options.cases.empty()) suites = {"smoke"};
+  for (const std::string& suite : suites)
+    for (Case& c : suite_cases(suite)) work.push_back({suite, std::move(c)});
+  for (const std::string& line : options.cases) work.push_back({"command line", parse_case(line)});
+  std::size_t index = 0, count = 0;
+  if (std::sscanf(options.shard.c_str(), "%zu/%zu", &index, &count) != 2 || index < 1 || index > count)
+    throw InputError("--shard " + options.shard + ": must be i/n with 1 <= i <= n");
+  std::vector<Work> mine;
+  for (std::size_t i = index - 1; i < work.size(); i += count) mine.push_back(std::move(work[i]));
+  return mine;
+}
+
+/// A kernel of one dtype is not asked about cases of another: that is no skipped case, it is not its case.
+bool takes(const KernelIdentity& kernel, const Case& c) {
+  if (kernel.op != c.op) return false;
+  const std::string dtype(info(attention_params(c.params).input).name);
+  return kernel.dtypes.empty() || std::find(kernel.dtypes.begin(), kernel.dtypes.end(), dtype) != kernel.dtypes.end();
+}
+
+/// Runs the work on `jobs` threads, each with its own worker processes; records come back in the order of the work.
+std::vector<Record> run_all(const Options& options, const std::vector<Work>& work, bool& out_of_time) {
+  using Clock = std::chrono::steady_clock;
+  const auto start = Clock::now();
+  const std::chrono::seconds deadline(options.deadline);
+  const std::vector<KernelIdentity> kernels = choose_kernels(*open_fleet(deadline), options.kernels);
+  std::vector<std::vector<Record>> done(work.size());
+  std::int64_t total = 0;
+  for (const Work& item : work)
+    for (const KernelIdentity& kernel : kernels) total += takes(kernel, item.c);
+  Progress progress(total);
+  Summary summary;
+  std::mutex mutex;
+  std::atomic<std::size_t> next{0};
+  std::exception_ptr failure;
+  const auto serve = [&] {
+    try {
+      const std::unique_ptr<Runner> fleet = open_fleet(deadline);
+      for (std::size_t i; (i = next++) < work.size();) {
+        if (options.budget > 0 && std::chrono::duration<double>(Clock::now() - start).count() > options.budget) {
+          const std::lock_guard lock(mutex);
+          out_of_time = true;
+          return;
+        }
+        const Problem problem = materialize(work[i].c);
+        for (const KernelIdentity& kernel : kernels) {
+          if (!takes(kernel, work[i].c)) continue;
+          {
+            const std::lock_guard lock(mutex);
+            progress.show(summary, kernel.name + ": " + print_case(work[i].c));
+          }
+          Record record = run_problem(work[i].c, problem, kernel.name, *fleet);
+          record.suite = work[i].suite;
+          record.cells = coverage_cells(work[i].c);
+          const std::lock_guard lock(mutex);
+          add(summary, record);
+          done[i].push_back(std::move(record));
+        }
+      }
+    } catch (...) {
+      const std::lock_guard lock(mutex);
+      failure = std::current_exception();
+      next = work.size();
+    }
+  };
+  const unsigned jobs = options.jobs > 0 ? options.jobs : std::max(1U, std::thread::hardware_concurrency());
+  std::vector<std::thread> threads;
+  for (unsigned j = 1; j < jobs; ++j) threads.emplace_back(serve);
+  serve();
+  for (std::thread& thread : threads) thread.join();
+  if (failure) std::rethrow_exception(failure);
+  std::vector<Record> records;
+  for (std::vector<Record>& some : done)
+    for (Record& record : some) records.push_back(std::move(record));
+  return records;
+}
+
+int check(const Options& options) {
+  const std::vector<Work> work = work_of(options);
+  bool out_of_time = false;
+  const std::vector<Record> records = run_all(options, work, out_of_time);
+  const nlohmann::json where = environment();
+  const nlohmann::json document = to_json(records, where);
+  if (!options.save.empty()) write_file(options.save, json_text(document));
+  if (!options.markdown.empty()) write_file(options.markdown, markdown_report(records, where));
+  if (!options.junit.empty()) write_file(options.junit, junit_report(records, where));
+  if (options.json) fmt::print("{}", json_text(document));
+  else fmt::print("{}", console_report(records));
+  if (out_of_time) fmt::print(stderr, "assay: the budget of {} s ended before all cases ran\n", options.budget);
+  return exit_code(summarize(records));
+}
+
+}  // namespace
+
+void add_check(CLI::App& app, int& exit_code) {
+  auto* verb = app.add_subcommand("check", "run cases on kernels, judge every output element, report");
+  const auto o = std::make_shared<Options>();
+  verb->add_option("kernels", o->kernels, "kernel names, or `correct` (default), or `mutants`");
+  verb->add_option("--suite", o->suites, "suite to run (repeatable; default smoke)")->allow_extra_args(false);
+  verb->add_option("--case", o->cases, "one case line (repeatable)")->allow_extra_args(false);
+  verb->add_option("--shard", o->shard, "i/n: every n-th case, from the i-th");
+  verb->add_option("--budget", o->budget, "start no new case after this many seconds");
+  verb->add_option("--deadline", o->deadline, "seconds after which one run counts as hung")->check(CLI::Range(1, 86400));
+  verb->add_option("--jobs", o->jobs, "threads, each with its own worker (default: cores)")->check(CLI::Range(1, 1024));
+  verb->add_option("--save", o->save, "write the JSON document to a file");
+  verb->add_option("--md", o->markdown, "write a Markdown report to a file");
+  verb->add_option("--junit", o->junit, "write a JUnit report to a file");
+  verb->add_flag("--json", o->json, "print the JSON document instead of text");
+  verb->callback([o, &exit_code] { exit_code = check(*o); });
+}
+
+}  // namespace assay

@@ -1,0 +1,94 @@
+// `assay doctor`: what this machine has, whether the workers start, and a self-test of the oracle.
+#include <cmath>
+
+#include <fmt/format.h>
+
+#include "cases/file_source.h"
+#include "cases/materialize.h"
+#include "cli/fleet.h"
+#include "cli/verbs.h"
+#include "failure_catalog/mode.h"
+#include "fuzz/suites.h"
+#include "oracle/op.h"
+#include "reports/environment.h"
+
+namespace assay {
+namespace {
+
+struct Check {
+  std::string name;
+  bool ok = false;
+  std::string text;
+};
+
+/// The fp64 tier and the ball arithmetic must overlap on every judged element of the smoke suite.
+Check oracle_self_test() {
+  std::int64_t elements = 0, apart = 0;
+  for (const Case& c : suite_cases("smoke")) {
+    const Op& op = op_named(c.op);
+    const Problem problem = materialize(c);
+    const Truth fast = op.evaluate(problem, {}).truth, reference = op.reference(problem, 128);
+    for (std::size_t k = 0; k < fast.outputs.size(); ++k)
+      for (std::size_t i = 0; i < fast.outputs[k].mid.size(); ++i) {
+        const OutputTruth &f = fast.outputs[k], &r = reference.outputs[k];
+        ++elements;
+        apart += f.classes[i] != r.classes[i] ||
+                 ((f.classes[i] & kNumber) && !(std::abs(f.mid[i] - r.mid[i]) <= f.radius[i] + r.radius[i]));
+      }
+  }
+  return {"oracle", apart == 0 && elements > 0,
+          fmt::format("fp64 and ball arithmetic agree on {} of {} elements of suite smoke", elements - apart, elements)};
+}
+
+Check workers() {
+  std::size_t correct = 0, mutants = 0;
+  for (const KernelIdentity& kernel : open_fleet(std::chrono::seconds(60))->kernels()) ++(kernel.mutant ? mutants : correct);
+  return {"workers", correct > 0, fmt::format("{} kernels and {} mutants answer{}", correct, mutants,
+                                              mutants > 0 ? "" : " (no assay_mutants beside this program)")};
+}
+
+Check data() {
+  std::size_t cases = 0;
+  for (const char* suite : {"real", "llm_like", "smoke", "edge"}) cases += suite_cases(suite).size();
+  materialize(suite_cases("real").front());
+  for (const Mode* mode : all_modes()) find_data_file("failure_catalog/" + std::string(mode->name) + "/entry.md");
+  return {"data", true, fmt::format("suites parse ({} cases), activations match their hashes, catalogue entries are there", cases)};
+}
+
+Check guarded(const std::string& name, Check (*run)()) {
+  try {
+    return run();
+  } catch (const std::exception& error) {
+    return {name, false, error.what()};
+  }
+}
+
+int doctor(bool json) {
+  const nlohmann::json where = environment();
+  const std::vector<Check> checks{guarded("workers", workers), guarded("data", data), guarded("oracle", oracle_self_test)};
+  bool ok = true;
+  nlohmann::json out = nlohmann::json::array();
+  for (const Check& check : checks) {
+    ok = ok && check.ok;
+    out.push_back({{"name", check.name}, {"ok", check.ok}, {"text", check.text}});
+  }
+  if (json) {
+    fmt::print("{}\n", nlohmann::json{{"environment", where}, {"checks", out}}.dump(2));
+    return ok ? 0 : 3;
+  }
+  fmt::print("{}\n", where.dump(2));
+  for (const Check& check : checks) fmt::print("{:<8} {:<4} {}\n", check.name, check.ok ? "ok" : "FAIL", check.text);
+  if (where["gpu"] == "none") fmt::print("gpu      none: nothing here needs one; device checks are skipped\n");
+  return ok ? 0 : 3;
+}
+
+}  // namespace
+
+void add_doctor(CLI::App& app, int& exit_code) {
+  auto* verb = app.add_subcommand("doctor", "this machine, the workers, the data files, a self-test of the oracle");
+  const auto json = std::make_shared<bool>(false);
+  verb->add_flag("--json", *json, "as JSON");
+  verb->callback([json, &exit_code] { exit_code = doctor(*json); });
+}
+
+}  // namespace assay

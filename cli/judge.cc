@@ -1,0 +1,101 @@
+// `assay judge DUMP.safetensors`: the verdict on tensors somebody already has; runs no kernel.
+#include <filesystem>
+
+#include <fmt/format.h>
+
+#include "cases/file_source.h"
+#include "cases/materialize.h"
+#include "cases/safetensors.h"
+#include "cli/verbs.h"
+#include "fuzz/pipeline.h"
+#include "kernels/kernel.h"
+#include "oracle/arithmetic_json.h"
+#include "oracle/error.h"
+#include "reports/console.h"
+#include "reports/environment.h"
+
+namespace assay {
+namespace {
+
+struct Options {
+  std::string file, line, as;
+  bool json = false;
+};
+
+Source source_of(const SafetensorsFile& dump, const std::string& path, const std::string& tensor) {
+  const SafetensorsEntry* entry = dump.find(tensor);
+  if (entry == nullptr) throw InputError(path + ": tensor '" + tensor + "' is missing");
+  return {.recipe = "file", .args = {path, tensor, content_hash(dump.read(*entry))}, .seed = 0};
+}
+
+/// The case of a dump: its line gives the semantics, its tensors replace every source.
+Case case_of(const Options& options, const SafetensorsFile& dump, const std::string& path) {
+  std::string line = options.line;
+  if (line.empty()) {
+    const auto at = dump.index().metadata.find("case");
+    if (at == dump.index().metadata.end())
+      throw InputError(path + ": __metadata__.case is missing; give the semantics with --case");
+    line = at->second;
+  }
+  Case c = parse_case(line);
+  if (dump.find("lse") == nullptr) {
+    c.params.set("lse", "none");
+    c.params = op_named(c.op).canonical(c.params);
+  }
+  c.overrides.clear();
+  for (auto& [role, source] : c.sources) source = source_of(dump, path, role);
+  return c;
+}
+
+/// `--as KERNEL`, or `__metadata__.arithmetic` (the `declared` object of a record), or nothing declared.
+Arithmetic arithmetic_of(const Options& options, const Case& c, const SafetensorsFile& dump, const std::string& path) {
+  if (!options.as.empty()) {
+    const Kernel* kernel = find_kernel(options.as);
+    if (kernel == nullptr) throw InputError("--as " + options.as + ": there is no kernel of that name");
+    return kernel->declared(c.params);
+  }
+  const auto at = dump.index().metadata.find("arithmetic");
+  if (at == dump.index().metadata.end()) return {};
+  try {
+    const nlohmann::json json = nlohmann::json::parse(at->second);
+    return arithmetic_from_json(JsonField(json, "__metadata__.arithmetic", path));
+  } catch (const nlohmann::json::exception& error) {
+    throw InputError(path + ": __metadata__.arithmetic is not JSON: " + error.what());
+  }
+}
+
+int judge(const Options& options) {
+  const std::string path = std::filesystem::absolute(options.file).string();
+  const SafetensorsFile dump(path);
+  const Case c = case_of(options, dump, path);
+  const Problem problem = materialize(c);
+  RunOutcome outcome;
+  outcome.facts.variant = "dump";
+  for (const TensorLayout& layout : problem.outputs) {
+    Tensor output{.layout = layout, .bytes = {}};
+    fill_canary(output);
+    fill_from_file(source_of(dump, path, layout.role), {.layout = layout, .axes = {}, .starts = {}, .values = {}, .default_source = {}},
+                   output.bytes.data());
+    outcome.outputs.push_back(std::move(output));
+  }
+  Record record = judge_outputs(c, problem, arithmetic_of(options, c, dump, path), std::move(outcome));
+  record.kernel = "dump:" + std::filesystem::path(options.file).filename().string();
+  record.suite = "judge";
+  if (options.json) fmt::print("{}", json_text(to_json({record}, environment())));
+  else fmt::print("{}", console_report({record}));
+  return exit_code(summarize({record}));
+}
+
+}  // namespace
+
+void add_judge(CLI::App& app, int& exit_code) {
+  auto* verb = app.add_subcommand("judge", "the same verdict on a dump: tensors by role, o, optional lse, and a case line");
+  const auto o = std::make_shared<Options>();
+  verb->add_option("dump", o->file, "safetensors file")->required();
+  verb->add_option("--case", o->line, "case line for the semantics (default: __metadata__.case)");
+  verb->add_option("--as", o->as, "judge by the arithmetic that this kernel declares (default: __metadata__.arithmetic, else the whole family)");
+  verb->add_flag("--json", o->json, "print the JSON document instead of text");
+  verb->callback([o, &exit_code] { exit_code = judge(*o); });
+}
+
+}  // namespace assay

@@ -1,0 +1,57 @@
+// The `assay` program: parses the command line, runs one verb, turns errors into one line and an exit code.
+#include <cstdio>
+#include <cstring>
+#include <exception>
+#include <filesystem>
+#include <fstream>
+
+#include <unistd.h>
+
+#include "cli/verbs.h"
+#include "kernels/worker.h"
+#include "oracle/error.h"
+
+namespace assay {
+
+void write_file(const std::string& path, const std::string& text) {
+  const std::string temporary = path + ".tmp" + std::to_string(getpid());
+  std::ofstream out(temporary, std::ios::binary);
+  out << text;
+  out.close();
+  if (!out) {
+    std::error_code ignored;
+    std::filesystem::remove(temporary, ignored);
+    throw EnvironmentError(path + ": cannot be written: " + std::strerror(errno));
+  }
+  std::filesystem::rename(temporary, path);
+}
+
+namespace {
+
+int run(int argc, char** argv) {
+  CLI::App app{"assay: verifies the numerics of attention and fused LLM kernels"};
+  app.require_subcommand(1);
+  int exit_code = 0;
+  for (const auto add : {add_check, add_doctor, add_explain, add_judge, add_list, add_report, add_repro})
+    add(app, exit_code);
+  try {
+    app.parse(argc, argv);
+    return exit_code;
+  } catch (const CLI::ParseError& error) {
+    return app.exit(error) == 0 ? 0 : 2;
+  } catch (const InputError& error) {
+    std::fprintf(stderr, "assay: %s\n", error.what());
+    return 2;
+  } catch (const std::exception& error) {  // EnvironmentError, file system, memory
+    std::fprintf(stderr, "assay: %s\n", error.what());
+    return 3;
+  }
+}
+
+}  // namespace
+}  // namespace assay
+
+int main(int argc, char** argv) {
+  if (argc == 2 && std::strcmp(argv[1], "worker") == 0) return assay::serve_worker(STDIN_FILENO, STDOUT_FILENO);
+  return assay::run(argc, argv);
+}

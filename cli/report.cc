@@ -1,0 +1,50 @@
+// `assay report RESULT.json --json --md --junit`: views of a saved document.
+#include <fstream>
+
+#include <fmt/format.h>
+
+#include "cli/verbs.h"
+#include "oracle/error.h"
+#include "reports/console.h"
+#include "reports/junit.h"
+#include "reports/markdown.h"
+
+namespace assay {
+namespace {
+
+struct Options {
+  std::string file;
+  bool json = false, markdown = false, junit = false;
+};
+
+int report(const Options& options) {
+  std::ifstream in(options.file, std::ios::binary);
+  if (!in) throw InputError(options.file + ": cannot be read");
+  nlohmann::json document;
+  try {
+    document = nlohmann::json::parse(in);
+  } catch (const nlohmann::json::exception& error) {
+    throw InputError(options.file + ": is not JSON: " + error.what());
+  }
+  const std::vector<Record> records = records_from_json(document, options.file);
+  const nlohmann::json where = document.value("environment", nlohmann::json::object());
+  if (options.json) fmt::print("{}", json_text(to_json(records, where)));
+  if (options.markdown) fmt::print("{}", markdown_report(records, where));
+  if (options.junit) fmt::print("{}", junit_report(records, where));
+  if (!options.json && !options.markdown && !options.junit) fmt::print("{}", console_report(records));
+  return exit_code(summarize(records));
+}
+
+}  // namespace
+
+void add_report(CLI::App& app, int& exit_code) {
+  auto* verb = app.add_subcommand("report", "views of a saved JSON document; exits as the run did");
+  const auto o = std::make_shared<Options>();
+  verb->add_option("file", o->file, "document of `check --save`")->required();
+  verb->add_flag("--json", o->json, "print it as JSON, checked and re-counted");
+  verb->add_flag("--md", o->markdown, "print it as Markdown");
+  verb->add_flag("--junit", o->junit, "print it as JUnit XML");
+  verb->callback([o, &exit_code] { exit_code = report(*o); });
+}
+
+}  // namespace assay

@@ -1,0 +1,91 @@
+// `assay repro CASE --kernel K`: one case in full: bits, certified digits, bound, verdict.
+#include <fmt/format.h>
+
+#include "cases/file_source.h"
+#include "cases/materialize.h"
+#include "cli/fleet.h"
+#include "cli/verbs.h"
+#include "fuzz/pipeline.h"
+#include "oracle/accept.h"
+#include "oracle/arithmetic_json.h"
+#include "oracle/error.h"
+#include "reports/environment.h"
+
+namespace assay {
+namespace {
+
+constexpr int kDigits = 30;
+
+struct Options {
+  std::string line, kernel;
+  int deadline = 600;
+  bool json = false;
+};
+
+std::string code_text(Format format, std::uint64_t code) {
+  return fmt::format("0x{:0{}x}", code, 2 * bytes_per_element(format));
+}
+
+/// The worst element of one output: its bits, the truth's digits, and the codes it may hold.
+std::string worst_element(const Op& op, const Problem& problem, std::size_t output, const OutputMeasure& m) {
+  const ElementReport& e = m.worst;
+  if (e.element < 0) return fmt::format("  {}: no element is judged\n", m.role);
+  const TensorLayout& layout = problem.outputs[output];
+  const std::string digits = op.digits(problem, output, e.at, kDigits);
+  std::string text = fmt::format("  {}: {} of {} elements rejected, {} equal to the rounded truth\n", m.role, m.rejected,
+                                 m.judged, m.bit_equal);
+  text += fmt::format("    worst element {} (row {}): bits {} = {}\n", e.element, e.row, code_text(layout.format, e.code), e.value);
+  if (digits.empty()) return text + "    the truth is a class, not a number\n";
+  const Acceptance set = acceptance(layout.format, kNumber, e.mid, e.radius, e.tau);
+  text += fmt::format("    truth {} (certified digits)\n    tau {:.6e}, accepted bits {} .. {}, used {:.6g}\n", digits, e.tau,
+                      code_text(layout.format, encode(layout.format, set.low)),
+                      code_text(layout.format, encode(layout.format, set.high)), e.used);
+  return text;
+}
+
+std::string hash_of(const std::vector<Tensor>& tensors) {
+  std::vector<std::byte> all;
+  for (const Tensor& tensor : tensors) all.insert(all.end(), tensor.bytes.begin(), tensor.bytes.end());
+  return content_hash(all);
+}
+
+int repro(const Options& options) {
+  const Case c = parse_case(options.line);
+  const std::unique_ptr<Runner> fleet = open_fleet(std::chrono::seconds(options.deadline));
+  choose_kernels(*fleet, {options.kernel});
+  const Problem problem = materialize(c);
+  RunOutcome run = fleet->run(options.kernel, problem.params, problem.inputs, problem.outputs);
+  const std::string output_hash = run.status == RunStatus::kOk ? hash_of(run.outputs) : "none";
+  const Arithmetic declared = run.declared;
+  Record record = judge_outputs(c, problem, declared, std::move(run));
+  record.kernel = options.kernel;
+  record.suite = "repro";
+  if (options.json) {
+    fmt::print("{}", json_text(to_json({record}, environment())));
+    return exit_code(summarize({record}));
+  }
+  fmt::print("case      {}\nkernel    {} {}\ndeclared  {}\ninputs    xxh64 {}\noutputs   xxh64 {}\n", record.case_line,
+             record.kernel, record.variant, to_json(declared).dump(), hash_of(problem.inputs), output_hash);
+  for (std::size_t i = 0; i < record.measurement.outputs.size(); ++i)
+    fmt::print("{}", worst_element(op_named(c.op), problem, i, record.measurement.outputs[i]));
+  for (const KnownWrong& wrong : record.known_wrong)
+    if (wrong.applicable) fmt::print("  {:<22} {}\n", wrong.name, wrong.rejected ? "would be rejected" : "would PASS here");
+  const Verdict& v = record.verdict;
+  fmt::print("verdict   {}{}{}{}\n", verdict_name(v.kind), v.mode.empty() ? "" : " " + v.mode,
+             v.evidence.empty() ? "" : ": " + v.evidence, v.reason.empty() ? "" : ": " + v.reason);
+  return exit_code(summarize({record}));
+}
+
+}  // namespace
+
+void add_repro(CLI::App& app, int& exit_code) {
+  auto* verb = app.add_subcommand("repro", "one case in full: bits, certified digits, bound, verdict");
+  const auto o = std::make_shared<Options>();
+  verb->add_option("case", o->line, "case line")->required();
+  verb->add_option("--kernel", o->kernel, "kernel name")->required();
+  verb->add_option("--deadline", o->deadline, "seconds after which the run counts as hung")->check(CLI::Range(1, 86400));
+  verb->add_flag("--json", o->json, "print the JSON document instead of text");
+  verb->callback([o, &exit_code] { exit_code = repro(*o); });
+}
+
+}  // namespace assay

@@ -1,0 +1,21 @@
+// The verbs of `assay`, one file each: every function adds its subcommand, whose callback sets the exit code.
+#pragma once
+
+#include <string>
+
+#include <CLI/CLI.hpp>
+
+namespace assay {
+
+void add_check(CLI::App& app, int& exit_code);
+void add_doctor(CLI::App& app, int& exit_code);
+void add_explain(CLI::App& app, int& exit_code);
+void add_judge(CLI::App& app, int& exit_code);
+void add_list(CLI::App& app, int& exit_code);
+void add_report(CLI::App& app, int& exit_code);
+void add_repro(CLI::App& app, int& exit_code);
+
+/// Writes text to a file, or throws EnvironmentError naming it; the old file stays if the disk is full.
+void write_file(const std::string& path, const std::string& text);
+
+}  // namespace assay
