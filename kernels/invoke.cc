@@ -26,11 +26,21 @@ RunOutcome invoke(const Kernel& kernel, const Params& params, std::span<const Te
   return outcome;
 }
 
+namespace {
+
+KernelIdentity identity_of(const Kernel& kernel) {
+  KernelIdentity identity{.name = std::string(kernel.name), .op = std::string(kernel.op), .summary = std::string(kernel.summary),
+                          .expects = std::string(kernel.expects), .mutant = kernel.mutant, .dtypes = {}};
+  for (const Format format : kernel.formats) identity.dtypes.emplace_back(info(format).name);
+  return identity;
+}
+
+}  // namespace
+
 std::vector<KernelIdentity> linked_kernels() {
   std::vector<KernelIdentity> identities;
   for (const Kernel* kernel : all_kernels())
-    identities.push_back({std::string(kernel->name), std::string(kernel->op), std::string(kernel->summary),
-                          std::string(kernel->expects), kernel->mutant});
+    identities.push_back(identity_of(*kernel));
   return identities;
 }
 

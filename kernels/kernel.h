@@ -30,6 +30,7 @@ struct Kernel {
   std::string_view name;     ///< <idea>_<format>: "fa2_bf16"
   std::string_view op;
   std::string_view summary;  ///< one sentence
+  std::vector<Format> formats;  ///< input formats it takes
   bool mutant = false;       ///< a planted fault: only in the mutant program
   std::string_view expects = {};  ///< mutants: the failure mode that must be reported, empty if the catalogue has none yet
   /// A reason why the case is outside the kernel's contract, or nothing.

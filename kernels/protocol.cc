@@ -73,12 +73,14 @@ nlohmann::json to_json(const KernelIdentity& identity) {
           {"op", identity.op},
           {"summary", identity.summary},
           {"expects", identity.expects},
-          {"mutant", identity.mutant}};
+          {"mutant", identity.mutant},
+          {"dtypes", identity.dtypes}};
 }
 
 KernelIdentity identity_from_json(const nlohmann::json& json) {
   return {json.at("name").get<std::string>(), json.at("op").get<std::string>(), json.at("summary").get<std::string>(),
-          json.at("expects").get<std::string>(), json.at("mutant").get<bool>()};
+          json.at("expects").get<std::string>(), json.at("mutant").get<bool>(),
+          json.at("dtypes").get<std::vector<std::string>>()};
 }
 
 Channel::Status Channel::send(const nlohmann::json& message, Clock::time_point deadline) {

@@ -14,7 +14,7 @@
 namespace assay {
 
 // One JSON object per line in each direction; a reply carries its request's `id`.
-//   {verb: hello, id, memory_fd}               -> {id, kernels: [{name, op, summary, expects, mutant}]}
+//   {verb: hello, id, memory_fd}               -> {id, kernels: [{name, op, summary, expects, mutant, dtypes}]}
 //   {verb: run, id, kernel, params, memory, inputs, outputs, deadline_ms}
 //                                              -> {id, status: ok | skipped | crashed, reason, variant, declared}
 //   {verb: bye, id}                            -> the worker exits with 0

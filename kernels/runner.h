@@ -26,6 +26,7 @@ struct RunOutcome {
 struct KernelIdentity {
   std::string name, op, summary, expects;
   bool mutant = false;
+  std::vector<std::string> dtypes;  ///< names of the input formats it takes
 };
 
 class Runner {

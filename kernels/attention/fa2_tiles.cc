@@ -36,12 +36,14 @@ RunFacts run(const Call& raw) {
 const RegisterKernel kBf16{{.name = "fa2_bf16",
                             .op = "attention",
                             .summary = "FlashAttention-2 tiles, bf16 inputs and P, Hopper block FMA",
+                            .formats = {Format::kBf16},
                             .unsupported = unsupported<Format::kBf16>,
                             .declared = declared,
                             .run = run}};
 const RegisterKernel kFp16{{.name = "fa2_fp16",
                             .op = "attention",
                             .summary = "FlashAttention-2 tiles, fp16 inputs and P, Hopper block FMA",
+                            .formats = {Format::kFp16},
                             .unsupported = unsupported<Format::kFp16>,
                             .declared = declared,
                             .run = run}};

@@ -81,12 +81,14 @@ RunFacts run(const Call& raw) {
 const RegisterKernel kBf16{{.name = "split_bf16",
                             .op = "attention",
                             .summary = "split-KV decoding with LSE merge, bf16 inputs and P, Hopper block FMA",
+                            .formats = {Format::kBf16},
                             .unsupported = unsupported<Format::kBf16>,
                             .declared = declared,
                             .run = run}};
 const RegisterKernel kFp16{{.name = "split_fp16",
                             .op = "attention",
                             .summary = "split-KV decoding with LSE merge, fp16 inputs and P, Hopper block FMA",
+                            .formats = {Format::kFp16},
                             .unsupported = unsupported<Format::kFp16>,
                             .declared = declared,
                             .run = run}};
