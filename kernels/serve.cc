@@ -97,25 +97,26 @@ nlohmann::json run_or_say_why_not(const nlohmann::json& request, int memory_fd) 
   }
 }
 
-/// Keeps the control channel to itself: what a kernel prints to standard output goes to standard error meanwhile.
-class StdoutGuard {
+/// Keeps a control channel on a standard stream to itself: moves it to a number of its own and lets `instead` stand in for it
+/// meanwhile, so that a kernel may read, print or close what it likes.
+class PrivateFd {
  public:
-  explicit StdoutGuard(int out_fd) : out_fd_(out_fd) {
-    if (out_fd != STDOUT_FILENO) return;
-    out_fd_ = fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 10);
-    moved_ = out_fd_ >= 0 && dup2(STDERR_FILENO, STDOUT_FILENO) >= 0;
+  PrivateFd(int fd, int standard, int instead) : fd_(fd), standard_(standard) {
+    if (fd != standard || instead < 0) return;
+    fd_ = fcntl(fd, F_DUPFD_CLOEXEC, 10);
+    moved_ = fd_ >= 0 && dup2(instead, standard) >= 0;
   }
-  ~StdoutGuard() {
+  ~PrivateFd() {
     if (!moved_) return;
-    dup2(out_fd_, STDOUT_FILENO);
-    close(out_fd_);
+    dup2(fd_, standard_);
+    close(fd_);
   }
-  StdoutGuard(const StdoutGuard&) = delete;
-  StdoutGuard& operator=(const StdoutGuard&) = delete;
-  int out_fd() const { return out_fd_; }
+  PrivateFd(const PrivateFd&) = delete;
+  PrivateFd& operator=(const PrivateFd&) = delete;
+  int fd() const { return fd_; }
 
  private:
-  int out_fd_;
+  int fd_, standard_;
   bool moved_ = false;
 };
 
@@ -123,8 +124,11 @@ class StdoutGuard {
 
 int serve_worker(int in_fd, int out_fd) {
   constexpr int kBroken = 2;
-  const StdoutGuard guard(out_fd);
-  Channel channel(in_fd, guard.out_fd());
+  const int nothing = open("/dev/null", O_RDONLY | O_CLOEXEC);
+  const PrivateFd in(in_fd, STDIN_FILENO, nothing);
+  const PrivateFd out(out_fd, STDOUT_FILENO, STDERR_FILENO);
+  if (nothing >= 0) close(nothing);
+  Channel channel(in.fd(), out.fd());
   constexpr auto kNever = Channel::Clock::time_point::max();
   int memory_fd = -1;
   std::string line;

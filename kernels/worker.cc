@@ -165,6 +165,7 @@ class WorkerRunner final : public Runner {
       outcome.reason = reply.at("reason").get<std::string>();
       outcome.facts.variant = reply.at("variant").get<std::string>();
       outcome.declared = arithmetic_from_json(JsonField(reply.at("declared"), "declared", kReply));
+      if (outcome.declared.tile_n < 0 || outcome.declared.splits < 0) throw std::runtime_error("a negative count");
       outcome.status = status == "ok"        ? RunStatus::kOk
                        : status == "skipped" ? RunStatus::kSkipped
                                              : RunStatus::kCrashed;
