@@ -29,7 +29,7 @@ constexpr MmaRow kModels[] = {
 };
 
 constexpr int kMaxBlock = 32;
-constexpr int kColumns = 32;  // columns of b that one pass of mma_tile works on
+constexpr int kColumns = 64;  // columns of b that one pass of mma_tile works on; fewer keep clang 14 from vectorising
 
 // Exponents as 16-bit numbers. The codes of zero and of inf/NaN keep their meaning in sums of two: a sum with a zero
 // factor of finite numbers stays below kNoTerm, one with an inf or NaN above kLargestSum.

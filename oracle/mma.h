@@ -40,7 +40,7 @@ struct MmaOperand {
 };
 
 /// c[i * stride_c + j] = mma_dot of row i of a (m x k) and column j of b (k x n) started from c[i * stride_c + j], for
-/// all i < m and j < n; the same bits as mma_dot, about ten times as fast. c must not overlap a or b.
+/// all i < m and j < n; the same bits as mma_dot, about six times as fast. c must not overlap a or b.
 void mma_tile(const MmaModel& model, Format input, int m, int n, int k, MmaOperand a, MmaOperand b, float* c,
               std::int64_t stride_c);
 

@@ -4,8 +4,9 @@
 
 // A function so marked is compiled twice, for baseline x86-64 and for x86-64-v3 (AVX2), and the loader picks one. Both
 // perform the same IEEE operations per element: contraction into fma is off for the whole project (-ffp-contract=off)
-// and no marked loop reduces across elements, so the choice cannot show in the results. Not under sanitizers: the
-// loader's resolver runs before their runtime is set up. clang 14 has no clones by architecture level.
+// and no marked loop reduces floating-point numbers across elements, so the choice cannot show in the results. Not
+// under sanitizers: the loader's resolver runs before their runtime is set up. clang 14 has no clones by architecture
+// level.
 #if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__) && !defined(__SANITIZE_ADDRESS__)
 #define ASSAY_HOT [[gnu::target_clones("default", "arch=x86-64-v3")]]
 #else

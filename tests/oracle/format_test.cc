@@ -279,6 +279,7 @@ TEST(Format, UlpIsTheGapAboveTheMagnitude) {
     EXPECT_TRUE(std::isnan(ulp(f, NAN)));
   }
   EXPECT_EQ(ulp(Format::kE4m3, 448), 32);
+  EXPECT_EQ(ulp(Format::kE4m3, 1e9), 32) << "past the largest number, the last binade's";
   EXPECT_EQ(ulp(Format::kFp64, 0x1p-1022), 0x1p-1074);
   EXPECT_EQ(ulp(Format::kFp64, 0x1p-970), 0x1p-1022);
   EXPECT_EQ(ulp(Format::kFp64, 0x1p-971), 0x1p-1023);
