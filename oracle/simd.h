@@ -1,5 +1,4 @@
-// ASSAY_HOT and ASSAY_VECTORIZE: compile a hot array loop for wider registers too, without changing a bit of its
-// results.
+// ASSAY_HOT and ASSAY_VECTORIZE: wider registers for a hot array loop, without changing a bit of its results.
 #pragma once
 
 // A function so marked is compiled twice, for baseline x86-64 and for x86-64-v3 (AVX2), and the loader picks one. Both
