@@ -1,5 +1,4 @@
-// The block-FMA model against results of real tensor cores, against hand-made edges, and the tile against the dot
-// product.
+// The block-FMA model against results of real tensor cores and hand-made edges; the tile against the dot product.
 #include "oracle/mma.h"
 
 #include <gtest/gtest.h>
