@@ -7,11 +7,11 @@ namespace assay {
 
 enum class Fault : std::uint8_t {
   kNone,
-  kNanEmptyExtent,          ///< the shift by the maximum is not guarded: (-inf) - (-inf) in a tile without admissible key
-  kFalseMax,                ///< the running maximum starts at -5e4 (raw scores) instead of -inf
-  kSubnormalFlush,          ///< subnormal V are read, and subnormal outputs written, as zero
-  kLastKeyDropped,          ///< the last key of a sequence is taken for its padding
-  kMaskShiftedByOne,        ///< causal and right window limits admit one key more
+  kNanEmptyExtent,    ///< the shift by the maximum is not guarded: (-inf) - (-inf) in a tile without admissible key
+  kFalseMax,          ///< the running maximum starts at -5e4 (raw scores) instead of -inf
+  kSubnormalFlush,    ///< subnormal V are read, and subnormal outputs written, as zero
+  kLastKeyDropped,    ///< the last key of a sequence is taken for its padding
+  kMaskShiftedByOne,  ///< causal and right window limits admit one key more
   kAccumulatorNotRescaled,  ///< O keeps its old scale when the maximum rises; l does not
 };
 

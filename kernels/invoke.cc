@@ -29,8 +29,12 @@ RunOutcome invoke(const Kernel& kernel, const Params& params, std::span<const Te
 namespace {
 
 KernelIdentity identity_of(const Kernel& kernel) {
-  KernelIdentity identity{.name = std::string(kernel.name), .op = std::string(kernel.op), .summary = std::string(kernel.summary),
-                          .expects = std::string(kernel.expects), .mutant = kernel.mutant, .dtypes = {}};
+  KernelIdentity identity{.name = std::string(kernel.name),
+                          .op = std::string(kernel.op),
+                          .summary = std::string(kernel.summary),
+                          .expects = std::string(kernel.expects),
+                          .mutant = kernel.mutant,
+                          .dtypes = {}};
   for (const Format format : kernel.formats) identity.dtypes.emplace_back(info(format).name);
   return identity;
 }
@@ -39,8 +43,7 @@ KernelIdentity identity_of(const Kernel& kernel) {
 
 std::vector<KernelIdentity> linked_kernels() {
   std::vector<KernelIdentity> identities;
-  for (const Kernel* kernel : all_kernels())
-    identities.push_back(identity_of(*kernel));
+  for (const Kernel* kernel : all_kernels()) identities.push_back(identity_of(*kernel));
   return identities;
 }
 

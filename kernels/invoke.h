@@ -7,8 +7,8 @@
 
 namespace assay {
 
-/// Calls the kernel on memory that the caller owns and checks; fills status, reason, declared and facts. Exceptions of the
-/// kernel become kCrashed.
+/// Calls the kernel on memory that the caller owns and checks; fills status, reason, declared and facts. Exceptions of
+/// the kernel become kCrashed.
 RunOutcome invoke(const Kernel& kernel, const Params& params, std::span<const TensorView> inputs,
                   std::span<const OutputView> outputs);
 

@@ -13,8 +13,8 @@
 
 namespace assay {
 
-/// One call. Outputs are pre-filled with a canary and must be written completely (the `rows` input, where present, names
-/// the rows that must be written; others may be left).
+/// One call. Outputs are pre-filled with a canary and must be written completely (the `rows` input, where present,
+/// names the rows that must be written; others may be left).
 struct Call {
   const Params& params;
   std::span<const TensorView> inputs;
@@ -27,12 +27,13 @@ struct RunFacts {
 };
 
 struct Kernel {
-  std::string_view name;     ///< <idea>_<format>: "fa2_bf16"
+  std::string_view name;  ///< <idea>_<format>: "fa2_bf16"
   std::string_view op;
-  std::string_view summary;  ///< one sentence
+  std::string_view summary;     ///< one sentence
   std::vector<Format> formats;  ///< input formats it takes
-  bool mutant = false;       ///< a planted fault: only in the mutant program
-  std::string_view expects = {};  ///< mutants: the failure mode that must be reported, empty if the catalogue has none yet
+  bool mutant = false;          ///< a planted fault: only in the mutant program
+  std::string_view expects =
+      {};  ///< mutants: the failure mode that must be reported, empty if the catalogue has none yet
   /// A reason why the case is outside the kernel's contract, or nothing.
   std::optional<std::string> (*unsupported)(const Params&);
   Arithmetic (*declared)(const Params&);

@@ -12,8 +12,9 @@ inline constexpr float kInfinity = std::numeric_limits<float>::infinity();
 
 /// a * b + c with one rounding to nearest even, subnormals kept.
 ///
-/// a * b is exact in fp64 (48 bits). The fp64 sum is then made odd (its last bit set whenever it is inexact, by stepping
-/// toward the exact value when the rounded one is even), so that rounding it to fp32, 29 bits shorter, is correct.
+/// a * b is exact in fp64 (48 bits). The fp64 sum is then made odd (its last bit set whenever it is inexact, by
+/// stepping toward the exact value when the rounded one is even), so that rounding it to fp32, 29 bits shorter, is
+/// correct.
 inline float fma_f32(float a, float b, float c) {
   const double product = static_cast<double>(a) * static_cast<double>(b);
   const double addend = static_cast<double>(c);
@@ -54,7 +55,8 @@ inline float exp2_f32(float x) {
 ///
 /// x = 2^e m, m in [sqrt(1/2), sqrt(2)), ln m = 2 artanh(t), t = (m - 1) / (m + 1), |t| < 0.1716: nine terms.
 inline double log2_wide(float x) {
-  if (!(x > 0.0F)) return x == 0.0F ? -std::numeric_limits<double>::infinity() : std::numeric_limits<double>::quiet_NaN();
+  if (!(x > 0.0F))
+    return x == 0.0F ? -std::numeric_limits<double>::infinity() : std::numeric_limits<double>::quiet_NaN();
   if (x == kInfinity) return static_cast<double>(x);
   const auto bits = std::bit_cast<std::uint64_t>(static_cast<double>(x));
   // Counting the exponent from sqrt(1/2) splits the binades there.

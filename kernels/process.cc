@@ -48,7 +48,8 @@ struct SpawnOptions {
   SpawnOptions& operator=(const SpawnOptions&) = delete;
 };
 
-/// A connected pair; both ends clear of the numbers that the child's descriptors are moved to. Returns false with errno.
+/// A connected pair; both ends clear of the numbers that the child's descriptors are moved to. Returns false with
+/// errno.
 bool socket_pair(int& ours, int& theirs) {
   int pair[2];
   if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) != 0) return false;
@@ -81,8 +82,7 @@ Process::Process(const std::vector<std::string>& argv, int memory_fd) : channel_
   for (const std::string& argument : argv) arguments.push_back(const_cast<char*>(argument.c_str()));
   arguments.push_back(nullptr);
   const SpawnOptions options(theirs, memory_fd);
-  const int error =
-      posix_spawnp(&pid_, arguments[0], &options.actions, &options.attributes, arguments.data(), environ);
+  const int error = posix_spawnp(&pid_, arguments[0], &options.actions, &options.attributes, arguments.data(), environ);
   close(theirs);
   if (error != 0) {
     close(fd_);

@@ -16,8 +16,8 @@ inline constexpr int kChildMemoryFd = 3;
 
 class Process {
  public:
-  /// Starts argv (found on PATH) in its own process group, with a socket as standard input and output and `memory_fd` as
-  /// kChildMemoryFd. Throws EnvironmentError if it cannot be started.
+  /// Starts argv (found on PATH) in its own process group, with a socket as standard input and output and `memory_fd`
+  /// as kChildMemoryFd. Throws EnvironmentError if it cannot be started.
   Process(const std::vector<std::string>& argv, int memory_fd);
   /// Kills and reaps it if it still runs.
   ~Process();
@@ -25,7 +25,8 @@ class Process {
   Process& operator=(const Process&) = delete;
 
   Channel& channel() { return channel_; }
-  /// Waits until it has ended; kills it after `patience`. Returns "exit 3", "signal 11 (SIGSEGV)", or that it had to be killed.
+  /// Waits until it has ended; kills it after `patience`. Returns "exit 3", "signal 11 (SIGSEGV)", or that it had to be
+  /// killed.
   std::string end(std::chrono::milliseconds patience);
   void kill();
 

@@ -37,8 +37,12 @@ bool wait_for(int fd, short events, Channel::Clock::time_point deadline) {
 }  // namespace
 
 nlohmann::json to_json(const TensorLayout& layout, std::int64_t at) {
-  return {{"role", layout.role},       {"format", static_cast<int>(layout.format)}, {"shape", layout.shape},
-          {"strides", layout.strides}, {"offset", layout.offset},                   {"storage", layout.storage},
+  return {{"role", layout.role},
+          {"format", static_cast<int>(layout.format)},
+          {"shape", layout.shape},
+          {"strides", layout.strides},
+          {"offset", layout.offset},
+          {"storage", layout.storage},
           {"at", at}};
 }
 
@@ -69,18 +73,14 @@ Params params_from_json(const nlohmann::json& json) {
 }
 
 nlohmann::json to_json(const KernelIdentity& identity) {
-  return {{"name", identity.name},
-          {"op", identity.op},
-          {"summary", identity.summary},
-          {"expects", identity.expects},
-          {"mutant", identity.mutant},
-          {"dtypes", identity.dtypes}};
+  return {{"name", identity.name},       {"op", identity.op},         {"summary", identity.summary},
+          {"expects", identity.expects}, {"mutant", identity.mutant}, {"dtypes", identity.dtypes}};
 }
 
 KernelIdentity identity_from_json(const nlohmann::json& json) {
-  return {json.at("name").get<std::string>(), json.at("op").get<std::string>(), json.at("summary").get<std::string>(),
-          json.at("expects").get<std::string>(), json.at("mutant").get<bool>(),
-          json.at("dtypes").get<std::vector<std::string>>()};
+  return {json.at("name").get<std::string>(),    json.at("op").get<std::string>(),
+          json.at("summary").get<std::string>(), json.at("expects").get<std::string>(),
+          json.at("mutant").get<bool>(),         json.at("dtypes").get<std::vector<std::string>>()};
 }
 
 Channel::Status Channel::send(const nlohmann::json& message, Clock::time_point deadline) {

@@ -3,10 +3,9 @@
 
 #include <chrono>
 #include <cstdint>
+#include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
-
-#include <nlohmann/json.hpp>
 
 #include "kernels/runner.h"
 #include "oracle/arithmetic_json.h"
@@ -18,8 +17,8 @@ namespace assay {
 //   {verb: run, id, kernel, params, memory, inputs, outputs, deadline_ms}
 //                                              -> {id, status: ok | skipped | crashed, reason, variant, declared}
 //   {verb: bye, id}                            -> the worker exits with 0
-// `memory` is the size in bytes of the shared memory behind memory_fd; tensors are {layout..., at}, `at` the byte position of
-// their storage there.
+// `memory` is the size in bytes of the shared memory behind memory_fd; tensors are {layout..., at}, `at` the byte
+// position of their storage there.
 inline constexpr std::size_t kLongestLine = std::size_t{1} << 20;
 
 nlohmann::json to_json(const TensorLayout& layout, std::int64_t at);

@@ -33,8 +33,8 @@ class InProcessRunner final : public Runner {
     for (std::size_t i = 0; i < inputs.size(); ++i)
       outcome.inputs_changed = outcome.inputs_changed || copies[i].bytes != inputs[i].bytes;
     for (std::size_t i = 0; i < outputs.size(); ++i)
-      outcome.guard_broken = outcome.guard_broken || !guards_intact(zones[i], outputs[i]) ||
-                             !padding_intact(zones[i], outputs[i]);
+      outcome.guard_broken =
+          outcome.guard_broken || !guards_intact(zones[i], outputs[i]) || !padding_intact(zones[i], outputs[i]);
     if (outcome.status != RunStatus::kOk) return outcome;
     for (std::size_t i = 0; i < outputs.size(); ++i) {
       const std::byte* storage = targets[i].storage;

@@ -14,12 +14,12 @@ enum class RunStatus : std::uint8_t { kOk, kSkipped, kCrashed, kHung };
 
 struct RunOutcome {
   RunStatus status = RunStatus::kOk;
-  std::string reason;             ///< skipped: why; crashed: "signal 11 (SIGSEGV)" or "exit 3"; hung: the deadline
+  std::string reason;  ///< skipped: why; crashed: "signal 11 (SIGSEGV)" or "exit 3"; hung: the deadline
   RunFacts facts;
   Arithmetic declared;
-  std::vector<Tensor> outputs;    ///< valid for kOk
-  bool inputs_changed = false;    ///< the kernel wrote to an input
-  bool guard_broken = false;      ///< the kernel wrote outside an output (guard zone or padding changed)
+  std::vector<Tensor> outputs;  ///< valid for kOk
+  bool inputs_changed = false;  ///< the kernel wrote to an input
+  bool guard_broken = false;    ///< the kernel wrote outside an output (guard zone or padding changed)
 };
 
 /// What a runner can run, for `list` and for choosing kernels.

@@ -97,8 +97,8 @@ nlohmann::json run_or_say_why_not(const nlohmann::json& request, int memory_fd) 
   }
 }
 
-/// Keeps a control channel on a standard stream to itself: moves it to a number of its own and lets `instead` stand in for it
-/// meanwhile, so that a kernel may read, print or close what it likes.
+/// Keeps a control channel on a standard stream to itself: moves it to a number of its own and lets `instead` stand in
+/// for it meanwhile, so that a kernel may read, print or close what it likes.
 class PrivateFd {
  public:
   PrivateFd(int fd, int standard, int instead) : fd_(fd), standard_(standard) {

@@ -75,7 +75,8 @@ class WorkerRunner final : public Runner {
     if (process_) return std::nullopt;
     if (!memory_) memory_.emplace();
     process_.emplace(options_.command, memory_->fd());
-    Exchange hello = ask({{"verb", "hello"}, {"memory_fd", kChildMemoryFd}}, std::max(options_.deadline, kStartDeadline));
+    Exchange hello =
+        ask({{"verb", "hello"}, {"memory_fd", kChildMemoryFd}}, std::max(options_.deadline, kStartDeadline));
     if (hello.reply) {
       try {
         kernels_.clear();
@@ -129,7 +130,8 @@ class WorkerRunner final : public Runner {
 
   /// Fills the zones and describes them.
   nlohmann::json place(std::string_view kernel, const Params& params, const std::vector<Tensor>& inputs,
-                       const std::vector<TensorLayout>& outputs, const ZonePlan& plan, std::span<std::byte> memory) const {
+                       const std::vector<TensorLayout>& outputs, const ZonePlan& plan,
+                       std::span<std::byte> memory) const {
     nlohmann::json request{{"verb", "run"},
                            {"kernel", kernel},
                            {"params", to_json(params)},
@@ -160,8 +162,7 @@ class WorkerRunner final : public Runner {
     RunOutcome outcome;
     try {
       const auto status = reply.at("status").get<std::string>();
-      if (status != "ok" && status != "skipped" && status != "crashed")
-        throw std::runtime_error("status " + status);
+      if (status != "ok" && status != "skipped" && status != "crashed") throw std::runtime_error("status " + status);
       outcome.reason = reply.at("reason").get<std::string>();
       outcome.facts.variant = reply.at("variant").get<std::string>();
       outcome.declared = arithmetic_from_json(JsonField(reply.at("declared"), "declared", kReply));
@@ -205,6 +206,8 @@ class WorkerRunner final : public Runner {
 
 }  // namespace
 
-std::unique_ptr<Runner> worker_runner(WorkerOptions options) { return std::make_unique<WorkerRunner>(std::move(options)); }
+std::unique_ptr<Runner> worker_runner(WorkerOptions options) {
+  return std::make_unique<WorkerRunner>(std::move(options));
+}
 
 }  // namespace assay

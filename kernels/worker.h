@@ -11,7 +11,7 @@
 namespace assay {
 
 struct WorkerOptions {
-  std::vector<std::string> command;  ///< argv of the worker program, e.g. {"/path/assay", "worker"}
+  std::vector<std::string> command;            ///< argv of the worker program, e.g. {"/path/assay", "worker"}
   std::chrono::milliseconds deadline{60'000};  ///< per case
 };
 

@@ -15,10 +15,11 @@ const RegisterKernel kMutant{{.name = "fa2_bf16_last_key_dropped",
                               .expects = "",
                               .unsupported = [](const Params& params) { return base().unsupported(params); },
                               .declared = [](const Params& params) { return base().declared(params); },
-                              .run = [](const Call& call) {
-                                const PlantFault fault(Fault::kLastKeyDropped);
-                                return base().run(call);
-                              }}};
+                              .run =
+                                  [](const Call& call) {
+                                    const PlantFault fault(Fault::kLastKeyDropped);
+                                    return base().run(call);
+                                  }}};
 
 }  // namespace
 }  // namespace assay

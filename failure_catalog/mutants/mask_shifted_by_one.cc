@@ -15,10 +15,11 @@ const RegisterKernel kMutant{{.name = "fa2_bf16_mask_shifted_by_one",
                               .expects = "",
                               .unsupported = [](const Params& params) { return base().unsupported(params); },
                               .declared = [](const Params& params) { return base().declared(params); },
-                              .run = [](const Call& call) {
-                                const PlantFault fault(Fault::kMaskShiftedByOne);
-                                return base().run(call);
-                              }}};
+                              .run =
+                                  [](const Call& call) {
+                                    const PlantFault fault(Fault::kMaskShiftedByOne);
+                                    return base().run(call);
+                                  }}};
 
 }  // namespace
 }  // namespace assay

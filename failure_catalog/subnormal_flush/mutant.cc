@@ -15,10 +15,11 @@ const RegisterKernel kMutant{{.name = "fa2_bf16_subnormal_flush",
                               .expects = "subnormal_flush",
                               .unsupported = [](const Params& params) { return base().unsupported(params); },
                               .declared = [](const Params& params) { return base().declared(params); },
-                              .run = [](const Call& call) {
-                                const PlantFault fault(Fault::kSubnormalFlush);
-                                return base().run(call);
-                              }}};
+                              .run =
+                                  [](const Call& call) {
+                                    const PlantFault fault(Fault::kSubnormalFlush);
+                                    return base().run(call);
+                                  }}};
 
 }  // namespace
 }  // namespace assay

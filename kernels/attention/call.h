@@ -1,4 +1,5 @@
-// One attention call seen from a kernel: lengths, where rows lie, loading to fp32, storing. No masks and no head map here.
+// One attention call seen from a kernel: lengths, where rows lie, loading to fp32, storing. No masks and no head map
+// here.
 #pragma once
 
 #include <cstdint>

@@ -28,8 +28,8 @@ struct QueryTile {
   KeyRange tiles;              ///< key tiles that some row of the 64 needs
 };
 
-/// What the rows carry from key tile to key tile. A row sum is kept in four parts: in the accumulator layout of m16n8k16,
-/// thread t of a quad owns columns 8 b + 2 t and 8 b + 2 t + 1.
+/// What the rows carry from key tile to key tile. A row sum is kept in four parts: in the accumulator layout of
+/// m16n8k16, thread t of a quad owns columns 8 b + 2 t and 8 b + 2 t + 1.
 struct RowStates {
   std::vector<float> m;                 ///< running maximum, in the score's own unit
   std::vector<std::array<float, 4>> l;  ///< running sums of unrounded P
@@ -68,10 +68,10 @@ class TileSoftmax {
   const MmaModel& model_;
   std::int64_t tile_n_, d_, dv_;  ///< head dimensions padded to the MMA's K
   bool additive_;
-  float scale_, c_;               ///< of |scale|
+  float scale_, c_;  ///< of |scale|
   std::int64_t loaded_ = -1;
-  HeadMatrix kt_, v_;             ///< K transposed
-  std::vector<float> s_, p_;      ///< [rows, tile_n]
+  HeadMatrix kt_, v_;               ///< K transposed
+  std::vector<float> s_, p_;        ///< [rows, tile_n]
   std::vector<std::uint8_t> keep_;  ///< [tile_n], one row
 };
 

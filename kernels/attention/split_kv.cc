@@ -9,8 +9,8 @@ namespace {
 
 constexpr std::int64_t kTileN = 64;
 
-/// Splits for the longest sequence of the batch: one per 256 keys up to 4,096 keys, one per 512 above. Every sequence is cut
-/// into that many ranges of whole tiles, so that short ones have empty splits.
+/// Splits for the longest sequence of the batch: one per 256 keys up to 4,096 keys, one per 512 above. Every sequence
+/// is cut into that many ranges of whole tiles, so that short ones have empty splits.
 std::int64_t splits_of(const AttentionParams& p) {
   std::int64_t longest = p.len_kv;
   if (p.batching != Batching::kDense) {
@@ -31,8 +31,9 @@ Arithmetic declared(const Params& params) {
   return tile_arithmetic(p, kTileN, splits_of(p));
 }
 
-/// m = max lse_s, w_s = exp2(fl((lse_s - m) log2 e)), O = sum w_s O_s / sum w_s, LSE = m + ln sum w_s, splits ascending.
-/// The partials hold normalised fp32 O and natural LSE; an empty split has O = 0, LSE = -inf, so its weight is 0.
+/// m = max lse_s, w_s = exp2(fl((lse_s - m) log2 e)), O = sum w_s O_s / sum w_s, LSE = m + ln sum w_s, splits
+/// ascending. The partials hold normalised fp32 O and natural LSE; an empty split has O = 0, LSE = -inf, so its weight
+/// is 0.
 void merge(const std::vector<RowStates>& partials, LseBase base, RowStates& merged) {
   const std::size_t rows = merged.m.size();
   const std::size_t dv = merged.o.size() / rows;

@@ -86,8 +86,10 @@ TEST(FmaF32, RoundsOnceAroundSubnormalResults) {
   std::uint64_t state = 3;
   for (int n = 0; n < 200'000; ++n) {
     const std::uint64_t r = next(state), t = next(state);
-    const float a = from_bits(((static_cast<std::uint32_t>(r) % 40 + 40) << 23) | (static_cast<std::uint32_t>(r >> 9) & 0x807fffffU));
-    const float b = from_bits(((static_cast<std::uint32_t>(t) % 40 + 30) << 23) | (static_cast<std::uint32_t>(t >> 9) & 0x7fffffU));
+    const float a = from_bits(((static_cast<std::uint32_t>(r) % 40 + 40) << 23) |
+                              (static_cast<std::uint32_t>(r >> 9) & 0x807fffffU));
+    const float b =
+        from_bits(((static_cast<std::uint32_t>(t) % 40 + 30) << 23) | (static_cast<std::uint32_t>(t >> 9) & 0x7fffffU));
     expect_fma(a, b, from_bits(static_cast<std::uint32_t>(t >> 40) & 0x80ffffU));
   }
 }
@@ -104,7 +106,8 @@ TEST(FmaF32, FollowsIeeeForInfinitiesAndNan) {
 /// Arguments over the whole range: every 60,013th code.
 std::vector<float> all_over() {
   std::vector<float> xs;
-  for (std::uint64_t code = 0; code < (std::uint64_t{1} << 32); code += 60'013) xs.push_back(from_bits(static_cast<std::uint32_t>(code)));
+  for (std::uint64_t code = 0; code < (std::uint64_t{1} << 32); code += 60'013)
+    xs.push_back(from_bits(static_cast<std::uint32_t>(code)));
   return xs;
 }
 
@@ -146,7 +149,8 @@ template <class Function, class Reference>
 void expect_logarithm(Function function, Reference reference) {
   std::vector<float> xs = all_over();
   for (std::uint32_t code = bits_of(0.5F); code < bits_of(2.0F); code += 127) xs.push_back(from_bits(code));
-  for (std::uint32_t d = 0; d < 5000; ++d) xs.insert(xs.end(), {from_bits(bits_of(1.0F) + d), from_bits(bits_of(1.0F) - d)});
+  for (std::uint32_t d = 0; d < 5000; ++d)
+    xs.insert(xs.end(), {from_bits(bits_of(1.0F) + d), from_bits(bits_of(1.0F) - d)});
   Mpfr x(24), y(100);
   for (const float argument : xs) {
     const double got = static_cast<double>(function(argument));

@@ -36,8 +36,13 @@ RunFacts run(const Call& call) {
   return {"copies and then some"};
 }
 
-const RegisterKernel kCopy{
-    {.name = "test_copy", .op = "copy", .summary = "copies", .unsupported = supported, .declared = declared, .run = run}};
+const RegisterKernel kCopy{{.name = "test_copy",
+                            .op = "copy",
+                            .summary = "copies",
+                            .formats = {Format::kFp32},
+                            .unsupported = supported,
+                            .declared = declared,
+                            .run = run}};
 
 TensorLayout layout(std::string role) { return {std::move(role), Format::kFp32, {3, 4}, {5, 1}, 0, 15}; }
 
@@ -60,7 +65,8 @@ TEST(InProcessRunner, GivesOutputsFactsAndDeclaration) {
   ASSERT_EQ(outcome.outputs.size(), 1U);
   EXPECT_EQ(outcome.outputs[0].layout, layout("y"));
   for (std::int64_t e = 0; e < 15; ++e)
-    EXPECT_EQ(outcome.outputs[0].view().code(e), e % 5 == 4 ? canary_code(Format::kFp32) : static_cast<std::uint64_t>(e));
+    EXPECT_EQ(outcome.outputs[0].view().code(e),
+              e % 5 == 4 ? canary_code(Format::kFp32) : static_cast<std::uint64_t>(e));
 }
 
 TEST(InProcessRunner, SeesAWriteOutsideTheOutput) {
@@ -104,7 +110,8 @@ TEST(InProcessRunner, KnowsItsKernelsByName) {
 }
 
 TEST(Canary, IsANanInEveryFloatFormatThatHasNoOtherCode) {
-  for (const Format format : {Format::kFp64, Format::kFp32, Format::kFp16, Format::kBf16, Format::kE4m3, Format::kE5m2}) {
+  for (const Format format :
+       {Format::kFp64, Format::kFp32, Format::kFp16, Format::kBf16, Format::kE4m3, Format::kE5m2}) {
     Tensor t{{"x", format, {5}, {1}, 0, 5}, {}};
     fill_canary(t);
     for (std::int64_t e = 0; e < 5; ++e) {

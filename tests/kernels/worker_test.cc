@@ -58,6 +58,7 @@ RunFacts run(const Call& call) {
 const RegisterKernel kAdd{{.name = "test_add",
                            .op = "add",
                            .summary = "adds one",
+                           .formats = {Format::kBf16},
                            .expects = "a mode",
                            .unsupported = supported,
                            .declared = declared,
@@ -125,6 +126,7 @@ TEST(Worker, ListsItsKernels) {
       EXPECT_EQ(kernel.op, "add");
       EXPECT_EQ(kernel.summary, "adds one");
       EXPECT_EQ(kernel.expects, "a mode");
+      EXPECT_EQ(kernel.dtypes, std::vector<std::string>{"bf16"});
       EXPECT_FALSE(kernel.mutant);
     }
   EXPECT_TRUE(found);
@@ -207,13 +209,15 @@ TEST(Worker, ThatIsNoWorkerIsAnEnvironmentErrorForTheListAndACrashForACase) {
 /// A worker that says hello properly and answers the first run with `reply`.
 std::string liar(const std::string& reply) {
   return "read a; echo '{\"id\":1,\"kernels\":[{\"name\":\"test_add\",\"op\":\"add\",\"summary\":\"\",\"expects\":\"\","
-         "\"mutant\":false}]}'; read b; printf '%s\\n' '" + reply + "'; read c";
+         "\"dtypes\":[],\"mutant\":false}]}'; read b; printf '%s\\n' '" +
+         reply + "'; read c";
 }
 
 TEST(Worker, ThatLiesIsACrashInWords) {
   const std::string declared_text = to_json(declared({})).dump();
   const auto reply = [&](const std::string& id, const std::string& status, const std::string& arithmetic) {
-    return "{\"id\":" + id + ",\"status\":" + status + ",\"reason\":\"\",\"variant\":\"\",\"declared\":" + arithmetic + "}";
+    return "{\"id\":" + id + ",\"status\":" + status + ",\"reason\":\"\",\"variant\":\"\",\"declared\":" + arithmetic +
+           "}";
   };
   EXPECT_EQ(run_with(*shell(liar(reply("2", "\"ok\"", declared_text))), "add").status, RunStatus::kOk);
   nlohmann::json bad_enum = to_json(declared({}));
@@ -241,7 +245,8 @@ TEST(Worker, ThatLiesIsACrashInWords) {
 }
 
 TEST(Worker, ThatNeverWritesTheOutputLeavesTheCanary) {
-  const std::string reply = "{\"id\":2,\"status\":\"ok\",\"reason\":\"\",\"variant\":\"\",\"declared\":" + to_json(declared({})).dump() + "}";
+  const std::string reply =
+      "{\"id\":2,\"status\":\"ok\",\"reason\":\"\",\"variant\":\"\",\"declared\":" + to_json(declared({})).dump() + "}";
   const RunOutcome outcome = run_with(*shell(liar(reply)), "add");
   ASSERT_EQ(outcome.status, RunStatus::kOk) << outcome.reason;
   EXPECT_EQ(outcome.outputs[0].view().code(0), canary_code(Format::kBf16));
@@ -284,7 +289,8 @@ TEST(ServeWorker, AnswersARequestThatItCannotServeInWords) {
   ASSERT_EQ(pipe2(reply, O_CLOEXEC), 0);
   const std::string text =
       "{\"verb\":\"hello\",\"id\":1,\"memory_fd\":-1}\n"
-      "{\"verb\":\"run\",\"id\":2,\"kernel\":\"test_add\",\"params\":[],\"memory\":4096,\"inputs\":[],\"outputs\":[],\"deadline_ms\":1}\n";
+      "{\"verb\":\"run\",\"id\":2,\"kernel\":\"test_add\",\"params\":[],\"memory\":4096,\"inputs\":[],\"outputs\":[],"
+      "\"deadline_ms\":1}\n";
   ASSERT_EQ(write(request[1], text.data(), text.size()), static_cast<ssize_t>(text.size()));
   close(request[1]);
   EXPECT_EQ(serve_worker(request[0], reply[1]), 0);
