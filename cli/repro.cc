@@ -1,10 +1,12 @@
-// `assay repro CASE --kernel K`: one case in full: bits, certified digits, bound, verdict.
+// `assay repro CASE --kernel K`: one case in full: bits, certified digits, bound, verdict, and what allclose says.
 #include <fmt/format.h>
 
 #include "cases/file_source.h"
 #include "cases/materialize.h"
+#include "cli/dump.h"
 #include "cli/fleet.h"
 #include "cli/verbs.h"
+#include "failure_catalog/judges/allclose.h"
 #include "fuzz/pipeline.h"
 #include "oracle/accept.h"
 #include "oracle/arithmetic_json.h"
@@ -15,9 +17,10 @@ namespace assay {
 namespace {
 
 constexpr int kDigits = 30;
+constexpr double kAllclose = 1e-2;  // atol and rtol that attention tests commonly use for 16-bit outputs
 
 struct Options {
-  std::string line, kernel;
+  std::string line, kernel, dump;
   int deadline = 600;
   bool json = false;
 };
@@ -43,6 +46,14 @@ std::string worst_element(const Op& op, const Problem& problem, std::size_t outp
   return text;
 }
 
+/// What torch.allclose(atol = rtol = 1e-2) against the best possible reference says of the very same outputs.
+std::string allclose_line(const OutputTruth& truth, const Tensor& output) {
+  const Allclose rule = allclose(truth, output, kAllclose, kAllclose);
+  return fmt::format("allclose  {}: {} at atol = rtol = {}: {} of {} elements outside, worst {} where the truth is {} ({:.4g} "
+                     "of its tolerance)\n", truth.layout.role, rule.passes() ? "PASSES" : "fails", kAllclose, rule.outside,
+                     rule.compared, rule.worst_value, rule.worst_reference, rule.worst_part);
+}
+
 std::string hash_of(const std::vector<Tensor>& tensors) {
   std::vector<std::byte> all;
   for (const Tensor& tensor : tensors) all.insert(all.end(), tensor.bytes.begin(), tensor.bytes.end());
@@ -57,6 +68,11 @@ int repro(const Options& options) {
   RunOutcome run = fleet->run(options.kernel, problem.params, problem.inputs, problem.outputs);
   const std::string output_hash = run.status == RunStatus::kOk ? hash_of(run.outputs) : "none";
   const Arithmetic declared = run.declared;
+  const std::vector<Tensor> outputs = run.outputs;
+  if (!options.dump.empty()) {
+    if (run.status != RunStatus::kOk) throw InputError("--dump " + options.dump + ": the run gave no outputs: " + run.reason);
+    write_dump(options.dump, c, problem, outputs, declared);
+  }
   Record record = judge_outputs(c, problem, declared, std::move(run));
   record.kernel = options.kernel;
   record.suite = "repro";
@@ -70,6 +86,10 @@ int repro(const Options& options) {
     fmt::print("{}", worst_element(op_named(c.op), problem, i, record.measurement.outputs[i]));
   for (const KnownWrong& wrong : record.known_wrong)
     if (wrong.applicable) fmt::print("  {:<22} {}\n", wrong.name, wrong.rejected ? "would be rejected" : "would PASS here");
+  if (!outputs.empty()) {
+    const Truth truth = op_named(c.op).evaluate(problem, declared).truth;
+    for (std::size_t i = 0; i < outputs.size(); ++i) fmt::print("{}", allclose_line(truth.outputs[i], outputs[i]));
+  }
   const Verdict& v = record.verdict;
   fmt::print("verdict   {}{}{}{}\n", verdict_name(v.kind), v.mode.empty() ? "" : " " + v.mode,
              v.evidence.empty() ? "" : ": " + v.evidence, v.reason.empty() ? "" : ": " + v.reason);
@@ -79,10 +99,11 @@ int repro(const Options& options) {
 }  // namespace
 
 void add_repro(CLI::App& app, int& exit_code) {
-  auto* verb = app.add_subcommand("repro", "one case in full: bits, certified digits, bound, verdict");
+  auto* verb = app.add_subcommand("repro", "one case in full: bits, certified digits, bound, verdict, allclose");
   const auto o = std::make_shared<Options>();
   verb->add_option("case", o->line, "case line")->required();
   verb->add_option("--kernel", o->kernel, "kernel name")->required();
+  verb->add_option("--dump", o->dump, "write inputs, outputs and the case to a safetensors file for `assay judge`");
   verb->add_option("--deadline", o->deadline, "seconds after which the run counts as hung")->check(CLI::Range(1, 86400));
   verb->add_flag("--json", o->json, "print the JSON document instead of text");
   verb->callback([o, &exit_code] { exit_code = repro(*o); });

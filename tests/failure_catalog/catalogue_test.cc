@@ -1,0 +1,82 @@
+// The catalogue as a whole: every mode has an entry, a witness and a mutant; the mutant is named on the witness and the
+// correct kernel is clean there; mutants without a mode are found all the same.
+#include <fstream>
+#include <map>
+#include <string>
+
+#include <gtest/gtest.h>
+
+#include "cases/file_source.h"
+#include "failure_catalog/mode.h"
+#include "fuzz/pipeline.h"
+#include "fuzz/suites.h"
+#include "kernels/worker.h"
+
+namespace assay {
+namespace {
+
+std::string first_line(const std::string& file) {
+  std::ifstream in(find_data_file(file));
+  std::string line;
+  std::getline(in, line);
+  return line;
+}
+
+class Catalogue : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    mutants_ = worker_runner({.command = {ASSAY_MUTANTS_PROGRAM, "worker"}, .deadline = std::chrono::minutes(2)});
+    correct_ = in_process_runner();
+  }
+  std::vector<KernelIdentity> mutants() {
+    std::vector<KernelIdentity> all;
+    for (KernelIdentity& kernel : mutants_->kernels())
+      if (kernel.mutant) all.push_back(std::move(kernel));
+    return all;
+  }
+  std::unique_ptr<Runner> mutants_, correct_;
+};
+
+TEST_F(Catalogue, EveryModeHasAnEntryAWitnessAndAMutant) {
+  ASSERT_GE(all_modes().size(), 3U);
+  std::map<std::string, int> expected;
+  for (const KernelIdentity& mutant : mutants()) ++expected[mutant.expects];
+  for (const Mode* mode : all_modes()) {
+    const std::string folder = "failure_catalog/" + std::string(mode->name);
+    EXPECT_EQ(first_line(folder + "/entry.md"), "# " + std::string(mode->id) + " " + std::string(mode->name));
+    EXPECT_NO_THROW(parse_case(first_line(folder + "/witness.case"))) << mode->name;
+    EXPECT_GE(expected[std::string(mode->name)], 1) << mode->name << " has no mutant: a mode without one is an opinion";
+  }
+}
+
+TEST_F(Catalogue, EveryMutantIsNamedOnItsWitnessAndTheCorrectKernelsAreCleanThere) {
+  for (const KernelIdentity& mutant : mutants()) {
+    if (mutant.expects.empty()) continue;
+    ASSERT_NE(find_mode(mutant.expects), nullptr) << mutant.name;
+    const Case witness = parse_case(first_line("failure_catalog/" + mutant.expects + "/witness.case"));
+    const Record record = run_case(witness, mutant.name, *mutants_);
+    EXPECT_EQ(record.verdict.kind, CaseVerdict::kFinding) << mutant.name << ": " << record.verdict.reason;
+    EXPECT_EQ(record.verdict.mode, mutant.expects) << mutant.name << ": " << record.verdict.evidence;
+    EXPECT_FALSE(record.verdict.evidence.empty());
+    for (const KernelIdentity& kernel : correct_->kernels()) {
+      const Record clean = run_case(witness, kernel.name, *correct_);
+      EXPECT_TRUE(clean.verdict.kind == CaseVerdict::kClean || clean.verdict.kind == CaseVerdict::kSkipped)
+          << kernel.name << " on the witness of " << mutant.expects << ": " << clean.verdict.evidence << clean.verdict.reason;
+    }
+  }
+}
+
+TEST_F(Catalogue, MutantsWithoutAModeAreFound) {
+  for (const KernelIdentity& mutant : mutants()) {
+    if (!mutant.expects.empty()) continue;
+    int found = 0;
+    for (const Case& c : suite_cases("smoke")) {
+      const Record record = run_case(c, mutant.name, *mutants_);
+      found += record.verdict.kind == CaseVerdict::kFinding || record.verdict.kind == CaseVerdict::kUnclassified;
+    }
+    EXPECT_GT(found, 0) << mutant.name << " survives the whole smoke suite";
+  }
+}
+
+}  // namespace
+}  // namespace assay

@@ -1,0 +1,107 @@
+// The range ladder: at each threshold of a declared intermediate the verdict turns from clean to out_of_range, and never to
+// a finding.
+#include <string>
+#include <vector>
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include "fuzz/pipeline.h"
+
+namespace assay {
+namespace {
+
+struct Ladder {
+  std::string line;      ///< {} stands for the rung, a number
+  std::vector<double> rungs;
+  std::string reason;    ///< what the upper rungs leave
+};
+
+std::vector<double> powers(int low, int high) {
+  std::vector<double> all;
+  for (int e = low; e <= high; ++e) {
+    const double x = e >= 0 ? static_cast<double>(std::uint64_t{1} << (e % 32)) : 1.0 / static_cast<double>(std::uint64_t{1} << -e);
+    double scaled = x;
+    for (int i = 0; i < e / 32; ++i) scaled *= 4294967296.0;
+    all.push_back(scaled);
+  }
+  return all;
+}
+
+/// Every correct kernel that takes the case climbs the ladder.
+void climb(const Ladder& ladder, std::string_view only = "") {
+  const auto runner = in_process_runner();
+  int climbed = 0;
+  for (const KernelIdentity& kernel : runner->kernels()) {
+    if (kernel.name.find(only) == std::string::npos) continue;
+    bool clean_seen = false, left = false;
+    for (const double rung : ladder.rungs) {
+      const std::string line = fmt::format(fmt::runtime(ladder.line), rung);
+      const Record record = run_case(parse_case(line), kernel.name, *runner);
+      const CaseVerdict kind = record.verdict.kind;
+      if (kind == CaseVerdict::kSkipped) break;
+      ASSERT_TRUE(kind == CaseVerdict::kClean || kind == CaseVerdict::kOutOfRange)
+          << kernel.name << " " << line << ": " << verdict_name(kind) << " " << record.verdict.evidence << record.verdict.reason;
+      if (kind == CaseVerdict::kClean) {
+        EXPECT_FALSE(left) << kernel.name << " " << line << ": clean again above the threshold";
+        clean_seen = true;
+      } else {
+        left = true;
+        EXPECT_EQ(record.verdict.reason.substr(0, ladder.reason.size()), ladder.reason) << line;
+      }
+    }
+    if (!clean_seen && !left) continue;
+    ++climbed;
+    EXPECT_TRUE(clean_seen) << kernel.name << ": no rung is in range";
+    EXPECT_TRUE(left) << kernel.name << ": no rung leaves the range";
+  }
+  EXPECT_GT(climbed, 0);
+}
+
+TEST(RangeLadder, ScoresLeaveFp32) {
+  climb({"attention skv=1 d=16 dtype=bf16 scale=1e-30 q=one_hot(1e19)@1 k=constant({}) v=normal@3", powers(56, 72), "S"});
+}
+
+TEST(RangeLadder, ResidualExponentLeavesFp16P) {
+  climb({"attention skv=1 d=16 dtype=fp16 scale={} q=one_hot(16384)@1 k=constant(1024) v=normal@3", powers(0, 12), "P, residual"},
+        "fa2");
+}
+
+TEST(RangeLadder, ResidualExponentLeavesBf16P) {
+  climb({"attention skv=1 d=16 dtype=bf16 scale={} q=one_hot(16384)@1 k=constant(1024) v=normal@3", powers(0, 12), "P, residual"},
+        "fa2");
+}
+
+TEST(RangeLadder, RowSumLeavesTheNormalReciprocals) {
+  climb({"attention skv=4096 d=16 dtype=bf16 scale={} q=one_hot(4096)@1 k=constant(4096) v=constant(1)",
+         {1.0, 8.0, 64.0, 80.0, 83.0, 84.0, 86.0}, "l"}, "fa2");
+}
+
+TEST(RangeLadder, LogitsLeaveFp32) {
+  climb({"attention skv=1 d=16 dtype=fp32 scale={} q=one_hot(1e19)@1 k=constant(1e17) v=normal@3", powers(0, 12), "s c"}, "naive");
+}
+
+TEST(RangeLadder, AccumulatorLeavesFp32) {
+  climb({"attention skv=7 d=16 dtype=bf16 q=normal@1 k=constant(0.5) v=constant({})", powers(118, 127), "O accumulator"});
+}
+
+TEST(RangeLadder, ScaleLeavesTheNormalNumbers) {
+  climb({"attention skv=2 d=16 dtype=bf16 scale={} q=normal@1 k=normal@2 v=normal@3", {1e-30, 1e-37, 1e-38, 1e-39, 1e-44}, "1 / (scale"});
+}
+
+TEST(RangeLadder, RecipesThatNameARangeNeverGiveAFinding) {
+  const auto runner = in_process_runner();
+  for (const char* recipe : {"q=probe@1 k=range_ladder@2", "q=probe@1 k=range_ladder(10,40,-1)@2",
+                             "q=range_exponents@1 k=range_exponents@2", "q=range_exponents(60,64)@1 k=range_exponents(55,66)@2"})
+    for (const char* shape : {"sq=4 skv=1", "sq=3 skv=70", "sq=2 skv=300 mask=causal"})
+      for (const char* dtype : {"bf16", "fp16", "fp32"})
+        for (const KernelIdentity& kernel : runner->kernels()) {
+          const std::string line = fmt::format("attention d=32 dtype={} {} {} v=normal@3", dtype, shape, recipe);
+          const Record record = run_case(parse_case(line), kernel.name, *runner);
+          EXPECT_NE(record.verdict.kind, CaseVerdict::kFinding) << kernel.name << " " << line << ": " << record.verdict.evidence;
+          EXPECT_NE(record.verdict.kind, CaseVerdict::kUnclassified) << kernel.name << " " << line << ": " << record.verdict.evidence;
+        }
+}
+
+}  // namespace
+}  // namespace assay
