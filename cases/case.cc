@@ -51,7 +51,7 @@ Fields read_fields(const Op& op, std::span<const std::string_view> words) {
   Fields fields;
   for (const std::string_view word : words) {
     const std::size_t equals = word.find('=');
-    if (equals == std::string_view::npos) throw InputError("case: '" + printable(word) + "' is not key=value");
+    if (equals == std::string_view::npos) throw InputError("case: " + in_quotes(word) + " is not key=value");
     const std::string_view key = word.substr(0, equals);
     const std::string_view value = word.substr(equals + 1);
     if (key == "set") {
@@ -98,10 +98,16 @@ Case parse_case(std::string_view line) {
 std::string print_case(const Case& c) {
   const Op& op = op_named(c.op);
   std::string line = c.op;
-  for (const auto& [key, value] : c.params.items) line += " " + key + "=" + value;
-  for (const auto& [role, source] : c.sources) line += " " + source_key(op, role) + "=" + print_source(source);
-  for (const Override& item : c.overrides) line += " set=" + print_override(item);
-  if (c.poison != Poison::kNan) line += " poison=" + std::string(kPoisonNames[static_cast<std::size_t>(c.poison)]);
+  const auto add = [&](std::string_view key, std::string_view value) {
+    line += ' ';
+    line += key;
+    line += '=';
+    line += value;
+  };
+  for (const auto& [key, value] : c.params.items) add(key, value);
+  for (const auto& [role, source] : c.sources) add(source_key(op, role), print_source(source));
+  for (const Override& item : c.overrides) add("set", print_override(item));
+  if (c.poison != Poison::kNan) add("poison", kPoisonNames[static_cast<std::size_t>(c.poison)]);
   return line;
 }
 

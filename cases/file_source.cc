@@ -13,11 +13,7 @@
 namespace assay {
 namespace {
 
-std::string text_of(std::span<const std::int64_t> shape) {
-  std::string text = "[";
-  for (std::size_t i = 0; i < shape.size(); ++i) text += (i == 0 ? "" : ",") + std::to_string(shape[i]);
-  return text + "]";
-}
+std::string text_of(std::span<const std::int64_t> shape) { return std::string("[").append(joined(shape)).append("]"); }
 
 }  // namespace
 
@@ -40,7 +36,8 @@ std::filesystem::path find_data_file(const std::string& path) {
   for (const fs::path& root : roots) {
     std::error_code ignored;
     if (fs::exists(root / path, ignored)) return root / path;
-    tried += " " + (root / path).string();
+    tried += ' ';
+    tried += (root / path).string();
   }
   bad_field("file", path, "no such file; tried" + tried);
 }
@@ -50,7 +47,7 @@ void fill_from_file(const Source& source, const InputSpec& spec, std::byte* stor
   const std::string text = print_source(source);
   const SafetensorsFile file(find_data_file(source.args.at(0)));
   const SafetensorsEntry* entry = file.find(source.args.at(1));
-  if (entry == nullptr) bad_field(layout.role, text, "the file has no tensor '" + printable(source.args[1]) + "'");
+  if (entry == nullptr) bad_field(layout.role, text, "the file has no tensor " + in_quotes(source.args[1]));
   if (entry->dtype != info(layout.format).safetensors_name)
     bad_field(layout.role, text,
               "the file's tensor is " + entry->dtype + ", the case needs " +

@@ -81,14 +81,13 @@ Override parse_override(std::string_view text, std::span<const InputSpec> specs)
   item.role = text.substr(0, open);
   const auto spec = std::find_if(specs.begin(), specs.end(),
                                  [&](const InputSpec& s) { return s.layout.role == item.role && s.values.empty(); });
-  if (spec == specs.end())
-    bad_field("set", text, "'" + printable(item.role) + "' is no tensor that a recipe fills here");
+  if (spec == specs.end()) bad_field("set", text, in_quotes(item.role) + " is no tensor that a recipe fills here");
   std::string_view list = text.substr(open + 1, close - open - 1);
   for (;;) {
     const std::size_t comma = std::min(list.find(','), list.size());
     const std::optional<std::int64_t> at = read_integer(list.substr(0, comma));
     const std::size_t axis = item.index.size();
-    if (!at) bad_field("set", text, "'" + printable(list.substr(0, comma)) + "' is not an index");
+    if (!at) bad_field("set", text, in_quotes(list.substr(0, comma)) + " is not an index");
     if (axis < spec->layout.shape.size() && (*at < 0 || *at >= spec->layout.shape[axis]))
       bad_field("set", text,
                 "index " + std::to_string(*at) + " of axis " + std::to_string(axis) + " must lie in [0, " +
@@ -105,10 +104,6 @@ Override parse_override(std::string_view text, std::span<const InputSpec> specs)
   return item;
 }
 
-std::string print_override(const Override& item) {
-  std::string text = item.role + "[";
-  for (std::size_t i = 0; i < item.index.size(); ++i) text += (i == 0 ? "" : ",") + std::to_string(item.index[i]);
-  return text + "]:" + item.value;
-}
+std::string print_override(const Override& item) { return item.role + '[' + joined(item.index) + "]:" + item.value; }
 
 }  // namespace assay

@@ -35,7 +35,7 @@ void check_file(std::string_view field, std::string_view text, const Source& sou
     if (arg.empty()) bad_field(field, text, "file needs path, tensor and hash; one is empty");
   const std::string& hash = source.args[2];
   if (hash.size() != 16 || hash.find_first_not_of("0123456789abcdef") != std::string::npos)
-    bad_field(field, text, "the hash '" + printable(hash) + "' is not 16 lower-case hexadecimal digits");
+    bad_field(field, text, "the hash " + in_quotes(hash) + " is not 16 lower-case hexadecimal digits");
 }
 
 /// Checks the arguments and writes them in canonical form.
@@ -51,7 +51,7 @@ void check_args(std::string_view field, std::string_view text, const Recipe& rec
       continue;
     }
     const std::optional<double> value = read_number(source.args[i]);
-    const std::string what = std::string(arg.name) + " '" + printable(source.args[i]) + "' ";
+    const std::string what = std::string(arg.name) + " " + in_quotes(source.args[i]) + " ";
     if (!value) bad_field(field, text, what + "is not a number");
     if (!(*value >= arg.low && *value <= arg.high))
       bad_field(field, text, what + "must lie in [" + shortest(arg.low) + ", " + shortest(arg.high) + "]");
@@ -103,12 +103,12 @@ Source parse_source(std::string_view field, std::string_view text) {
   }
   const bool is_file = source.recipe == "file";
   const Recipe* recipe = find_recipe(source.recipe);
-  if (!is_file && recipe == nullptr) bad_field(field, text, "unknown recipe '" + printable(source.recipe) + "'");
+  if (!is_file && recipe == nullptr) bad_field(field, text, "unknown recipe " + in_quotes(source.recipe));
   if (!rest.empty()) {
-    if (!rest.starts_with('@')) bad_field(field, text, "'" + printable(rest) + "' follows the recipe; expected @seed");
+    if (!rest.starts_with('@')) bad_field(field, text, in_quotes(rest) + " follows the recipe; expected @seed");
     if (is_file) bad_field(field, text, "a file takes no seed");
     const std::optional<std::uint64_t> seed = read_unsigned(rest.substr(1));
-    if (!seed) bad_field(field, text, "the seed '" + printable(rest.substr(1)) + "' is not an integer in [0, 2^64)");
+    if (!seed) bad_field(field, text, "the seed " + in_quotes(rest.substr(1)) + " is not an integer in [0, 2^64)");
     source.seed = *seed;
   }
   if (is_file) {
@@ -122,10 +122,9 @@ Source parse_source(std::string_view field, std::string_view text) {
 
 std::string print_source(const Source& source) {
   std::string text = source.recipe;
-  for (std::size_t i = 0; i < source.args.size(); ++i) text += (i == 0 ? "(" : ",") + source.args[i];
-  if (!source.args.empty()) text += ")";
+  if (!source.args.empty()) text.append(1, '(').append(joined(source.args)).append(1, ')');
   const Recipe* recipe = find_recipe(source.recipe);
-  if (recipe != nullptr && recipe->seeded) text += "@" + std::to_string(source.seed);
+  if (recipe != nullptr && recipe->seeded) text.append("@").append(std::to_string(source.seed));
   return text;
 }
 

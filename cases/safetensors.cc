@@ -100,7 +100,7 @@ std::vector<std::byte> SafetensorsFile::read(const SafetensorsEntry& entry) cons
   in.seekg(static_cast<std::streamoff>(index_.data + entry.begin));
   std::vector<std::byte> bytes(entry.end - entry.begin);
   in.read(reinterpret_cast<char*>(bytes.data()), static_cast<std::streamsize>(bytes.size()));
-  if (!in) bad_safetensors(path_.string(), "tensor '" + printable(entry.name) + "'", "its bytes cannot be read");
+  if (!in) bad_safetensors(path_.string(), "tensor " + in_quotes(entry.name), "its bytes cannot be read");
   return bytes;
 }
 
@@ -117,9 +117,9 @@ std::vector<std::byte> serialize_safetensors(std::span<const SafetensorsTensor> 
   std::set<std::string_view> names{"__metadata__"};
   std::uint64_t at = 0;
   for (const SafetensorsTensor* tensor : order) {
-    const std::string field = "tensor '" + printable(tensor->name) + "'";
+    const std::string field = "tensor " + in_quotes(tensor->name);
     std::uint64_t bytes = safetensors_element_bytes(tensor->dtype);
-    if (bytes == 0) bad_safetensors("safetensors output", field, "dtype '" + printable(tensor->dtype) + "' is unknown");
+    if (bytes == 0) bad_safetensors("safetensors output", field, "dtype " + in_quotes(tensor->dtype) + " is unknown");
     if (!names.insert(tensor->name).second)
       bad_safetensors("safetensors output", field, "name given twice or reserved");
     for (const std::int64_t extent : tensor->shape)

@@ -48,7 +48,7 @@ class HeaderEvents : public nlohmann::json_sax<nlohmann::json> {
     else if (place_ == Place::kTensor && key_ == "dtype")
       entry_.dtype = std::move(text);
     else
-      unexpected("the string '" + printable(text) + "'");
+      unexpected("the string " + in_quotes(text));
     return true;
   }
 
@@ -70,15 +70,15 @@ class HeaderEvents : public nlohmann::json_sax<nlohmann::json> {
   bool key(string_t& text) override {
     if (place_ == Place::kTop) {
       name_ = text;
-      field_ = "tensor '" + printable(text) + "'";
+      field_ = "tensor " + in_quotes(text);
       if (!names_.insert(std::move(text)).second) bad_safetensors(source_, field_, "given twice");
       return true;
     }
     key_ = text;
     if (place_ == Place::kTensor && key_ != "dtype" && key_ != "shape" && key_ != "data_offsets")
-      unexpected("the key '" + printable(key_) + "'");
+      unexpected("the key " + in_quotes(key_));
     if (!keys_.insert(std::move(text)).second)
-      bad_safetensors(source_, field_, "key '" + printable(key_) + "' given twice");
+      bad_safetensors(source_, field_, "key " + in_quotes(key_) + " given twice");
     return true;
   }
 
@@ -119,7 +119,7 @@ class HeaderEvents : public nlohmann::json_sax<nlohmann::json> {
       if (!keys_.contains(wanted)) bad_safetensors(source_, field_, std::string("has no ") + wanted);
     if (offsets_ != 2) bad_safetensors(source_, field_, "data_offsets needs two numbers");
     std::uint64_t bytes = safetensors_element_bytes(entry_.dtype);
-    if (bytes == 0) bad_safetensors(source_, field_, "dtype '" + printable(entry_.dtype) + "' is not supported");
+    if (bytes == 0) bad_safetensors(source_, field_, "dtype " + in_quotes(entry_.dtype) + " is not supported");
     for (const std::int64_t extent : entry_.shape)
       if (__builtin_mul_overflow(bytes, static_cast<std::uint64_t>(extent), &bytes))
         bad_safetensors(source_, field_, "shape: the number of bytes passes 2^64");
@@ -148,7 +148,7 @@ void check_cover(std::string_view source, std::uint64_t bytes, std::vector<Safet
   std::uint64_t at = 0;
   for (const SafetensorsEntry& entry : entries) {
     if (entry.begin != at)
-      bad_safetensors(source, "tensor '" + printable(entry.name) + "'",
+      bad_safetensors(source, "tensor " + in_quotes(entry.name),
                       "begins at byte " + std::to_string(entry.begin) + ", expected " + std::to_string(at) +
                           (entry.begin < at ? " (overlap)" : " (hole)"));
     at = entry.end;

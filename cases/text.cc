@@ -4,6 +4,7 @@
 #include <array>
 #include <charconv>
 #include <limits>
+#include <vector>
 
 #include "oracle/error.h"
 
@@ -37,6 +38,21 @@ std::optional<std::int64_t> read_integer(std::string_view text) { return read<st
 
 std::optional<std::uint64_t> read_unsigned(std::string_view text, int base) { return read<std::uint64_t>(text, base); }
 
+std::string joined(std::span<const std::string> items) {
+  std::string text;
+  for (const std::string& item : items) {
+    if (&item != items.data()) text += ',';
+    text += item;
+  }
+  return text;
+}
+
+std::string joined(std::span<const std::int64_t> items) {
+  std::vector<std::string> texts;
+  for (const std::int64_t item : items) texts.push_back(std::to_string(item));
+  return joined(texts);
+}
+
 std::string printable(std::string_view text) {
   constexpr std::size_t kLongest = 100;
   constexpr std::string_view kDigits = "0123456789abcdef";
@@ -49,6 +65,13 @@ std::string printable(std::string_view text) {
     else
       out += {'\\', 'x', kDigits[byte >> 4], kDigits[byte & 15]};
   }
+  return out;
+}
+
+std::string in_quotes(std::string_view text) {
+  std::string out = "'";
+  out += printable(text);
+  out += '\'';
   return out;
 }
 

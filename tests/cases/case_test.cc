@@ -31,6 +31,7 @@ std::string random_source(Random& random, Fits fits) {
   while (recipe->fits != fits && !(fits == Fits::kVectors && recipe->fits == Fits::kNumbers));
   std::string text(recipe->name);
   std::vector<double> values;
+  std::vector<std::string> args;
   const std::size_t count = random() % (recipe->args.size() + 1);
   for (std::size_t i = 0; i < count; ++i) {
     const RecipeArg& arg = recipe->args[i];
@@ -41,9 +42,9 @@ std::string random_source(Random& random, Fits fits) {
                                                   : std::min(arg.high, 1e6);
     const double x = low + (high - low) * unit_uniform(random());
     values.push_back(arg.integer ? static_cast<double>(static_cast<std::int64_t>(x)) : x);
-    text += (i == 0 ? "(" : ",") + shortest(values.back());
+    args.push_back(shortest(values.back()));
   }
-  if (count > 0) text += ")";
+  if (count > 0) text.append("(").append(joined(args)).append(")");
   if (random() % 4 != 0) text += "@" + std::to_string(random() >> (random() % 64));
   return text;
 }

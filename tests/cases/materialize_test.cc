@@ -27,11 +27,17 @@ std::vector<InputSpec> strided_inputs(const Params& params) {
   return {a, e, list};
 }
 constexpr ParamInfo kStridedParams[] = {{"dtype", "bf16", "format of a"}};
-const Op kStrided{"strided_test", "layouts for this test",
-                  kStridedParams, [](const Params& p) { return p; },
-                  strided_inputs, [](const Params&) { return std::vector<TensorLayout>{}; },
-                  nullptr,        nullptr,
-                  nullptr};
+Op strided_op() {
+  Op op{};
+  op.name = "strided_test";
+  op.summary = "layouts for this test";
+  op.params = kStridedParams;
+  op.canonical = [](const Params& params) { return params; };
+  op.inputs = strided_inputs;
+  op.outputs = [](const Params&) { return std::vector<TensorLayout>{}; };
+  return op;
+}
+const Op kStrided = strided_op();
 const RegisterOp kRegister(kStrided);
 
 const Tensor& input(const Problem& problem, std::string_view role) {

@@ -10,6 +10,7 @@
 #include <set>
 
 #include "cases/file_source.h"
+#include "cases/text.h"
 #include "oracle/error.h"
 
 namespace assay {
@@ -43,6 +44,12 @@ std::vector<double> values(const std::string& source, const InputSpec& spec) {
   std::vector<double> out;
   for (std::int64_t i = 0; i < tensor.layout.count(); ++i) out.push_back(tensor.view().value(i));
   return out;
+}
+
+std::string with_args(const Recipe& recipe, std::span<const std::string> args) {
+  std::string text(recipe.name);
+  if (!args.empty()) text.append("(").append(joined(args)).append(")");
+  return text;
 }
 
 /// `keys` vectors of 16 channels in one head.
@@ -181,12 +188,9 @@ TEST(Recipes, ShorterAndPackedCasesKeepTheValuesTheyShare) {
 TEST(Recipes, NoRecipeGivesInfinityOrNanUnlessItsPurposeIsTo) {
   for (const Recipe& recipe : all_recipes()) {
     if (recipe.infinite || recipe.fits == Fits::kBoolMask) continue;
-    std::string huge(recipe.name);
-    for (std::size_t i = 0; i < recipe.args.size(); ++i) {
-      const RecipeArg& arg = recipe.args[i];
-      huge += (i == 0 ? "(" : ",") + std::to_string(static_cast<std::int64_t>(std::min(arg.high, 9e18)));
-    }
-    if (!recipe.args.empty()) huge += ")";
+    std::vector<std::string> args;
+    for (const RecipeArg& arg : recipe.args) args.push_back(shortest(arg.high));
+    const std::string huge = with_args(recipe, args);
     for (const Format format : {Format::kFp32, Format::kTf32, Format::kFp16, Format::kBf16, Format::kE4m3,
                                 Format::kE5m2, Format::kE8m0, Format::kFp64}) {
       const bool mask = recipe.fits == Fits::kScoreMask;
@@ -209,13 +213,12 @@ TEST(Recipes, ExactlyTheRecipesThatSayRangeLeaveTheRange) {
 
 TEST(Recipes, DefaultsOfEveryRecipeAreLegal) {
   for (const Recipe& recipe : all_recipes()) {
-    std::string full(recipe.name);
-    for (std::size_t i = 0; i < recipe.args.size(); ++i) {
-      const RecipeArg& arg = recipe.args[i];
+    std::vector<std::string> args;
+    for (const RecipeArg& arg : recipe.args) {
       EXPECT_TRUE(arg.low <= arg.default_value && arg.default_value <= arg.high) << recipe.name << " " << arg.name;
-      full += (i == 0 ? "(" : ",") + std::to_string(arg.default_value);
+      args.push_back(std::to_string(arg.default_value));
     }
-    if (!recipe.args.empty()) full += ")";
+    const std::string full = with_args(recipe, args);
     EXPECT_TRUE(parse_source("q", full).args.empty()) << full;
     EXPECT_FALSE(recipe.summary.empty());
   }
