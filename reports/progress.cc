@@ -32,10 +32,8 @@ std::string progress_line(const Summary& done, std::int64_t total, double second
   return line.substr(0, width);
 }
 
-Progress::Progress(std::int64_t total, std::FILE* stream)
-    : total_(total), stream_(stream), visible_(isatty(fileno(stream)) == 1), start_(std::chrono::steady_clock::now()) {
-  last_ = start_ - kInterval;
-}
+Progress::Progress(std::int64_t total, std::FILE* stream, Clock::time_point start)
+    : total_(total), stream_(stream), visible_(isatty(fileno(stream)) == 1), start_(start), last_(start - kInterval) {}
 
 Progress::~Progress() {
   if (!written_) return;
@@ -43,9 +41,8 @@ Progress::~Progress() {
   std::fflush(stream_);
 }
 
-void Progress::show(const Summary& done, const std::string& current) {
+void Progress::show(const Summary& done, const std::string& current, Clock::time_point now) {
   if (!visible_) return;
-  const auto now = std::chrono::steady_clock::now();
   if (now - last_ < kInterval) return;
   last_ = now;
   written_ = true;

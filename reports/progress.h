@@ -16,14 +16,15 @@ std::string progress_line(const Summary& done, std::int64_t total, double second
 
 class Progress {
  public:
+  using Clock = std::chrono::steady_clock;
   /// `total` records are expected. Writes nothing unless `stream` is a terminal.
-  explicit Progress(std::int64_t total, std::FILE* stream = stderr);
+  explicit Progress(std::int64_t total, std::FILE* stream = stderr, Clock::time_point start = Clock::now());
   ~Progress();  ///< clears the line
   Progress(const Progress&) = delete;
   Progress& operator=(const Progress&) = delete;
 
   /// Shows what is about to run; at most ten times a second.
-  void show(const Summary& done, const std::string& current);
+  void show(const Summary& done, const std::string& current, Clock::time_point now = Clock::now());
   bool visible() const { return visible_; }
 
  private:
@@ -31,7 +32,7 @@ class Progress {
   std::FILE* stream_;
   bool visible_;
   bool written_ = false;
-  std::chrono::steady_clock::time_point start_, last_;
+  Clock::time_point start_, last_;
 };
 
 }  // namespace assay
