@@ -2,6 +2,8 @@
 #include "kernels/attention/call.h"
 
 #include <algorithm>
+#include <bit>
+#include <cstring>
 #include <map>
 #include <stdexcept>
 #include <string>
@@ -48,14 +50,35 @@ bool subnormal(Format format, double value) {
   return magnitude > 0 && magnitude < info(format).min_normal;
 }
 
-float load_element(const TensorView& t, std::int64_t at) { return static_cast<float>(t.value(at)); }
+/// out[c] = element first + c * stride, widened.
+void load_vector(const TensorView& t, std::int64_t first, std::int64_t count, float* out) {
+  const std::int64_t stride = t.layout->strides.back();
+  const std::byte* at = t.storage + first * bytes_per_element(t.format());
+  switch (t.format()) {
+    case Format::kBf16:
+      for (std::int64_t c = 0; c < count; ++c) {
+        std::uint16_t code = 0;
+        std::memcpy(&code, at + c * stride * 2, 2);
+        out[c] = std::bit_cast<float>(static_cast<std::uint32_t>(code) << 16);
+      }
+      break;
+    case Format::kFp32:
+      for (std::int64_t c = 0; c < count; ++c) std::memcpy(out + c, at + c * stride * 4, 4);
+      break;
+    default:
+      for (std::int64_t c = 0; c < count; ++c) out[c] = static_cast<float>(t.value(first + c * stride));
+  }
+}
 
 }  // namespace
 
 HeadMatrix transposed(const HeadMatrix& m) {
   HeadMatrix t{m.cols, m.rows, std::vector<float>(m.data.size())};
-  for (std::int64_t r = 0; r < m.rows; ++r)
-    for (std::int64_t c = 0; c < m.cols; ++c) t.data[static_cast<std::size_t>(c * m.rows + r)] = m.row(r)[c];
+  constexpr std::int64_t kBlock = 16;  // rows whose cache lines are written together
+  for (std::int64_t first = 0; first < m.rows; first += kBlock)
+    for (std::int64_t c = 0; c < m.cols; ++c)
+      for (std::int64_t r = first; r < std::min(first + kBlock, m.rows); ++r)
+        t.data[static_cast<std::size_t>(c * m.rows + r)] = m.row(r)[c];
   return t;
 }
 
@@ -105,17 +128,14 @@ std::int64_t AttentionCall::first_element(const TensorLayout& layout, const std:
 }
 
 void AttentionCall::load_q(std::int64_t batch, std::int64_t head, std::int64_t query, float* out) const {
-  const std::int64_t first = first_element(*q_.layout, q_starts_, batch, head, query);
-  for (std::int64_t c = 0; c < params_.dim_qk; ++c) out[c] = load_element(q_, first + c * q_.layout->strides.back());
+  load_vector(q_, first_element(*q_.layout, q_starts_, batch, head, query), params_.dim_qk, out);
 }
 
 HeadMatrix AttentionCall::load(const TensorView& t, std::int64_t batch, std::int64_t kv_head, std::int64_t dim,
                                std::int64_t rows, std::int64_t cols) const {
   HeadMatrix m{rows, cols, std::vector<float>(static_cast<std::size_t>(rows * cols), 0.0F)};
   for (std::int64_t j = 0; j < kv_len(batch); ++j) {
-    const std::int64_t first = first_element(*t.layout, kv_starts_, batch, kv_head, j);
-    float* out = m.data.data() + j * cols;
-    for (std::int64_t c = 0; c < dim; ++c) out[c] = load_element(t, first + c * t.layout->strides.back());
+    load_vector(t, first_element(*t.layout, kv_starts_, batch, kv_head, j), dim, m.data.data() + j * cols);
   }
   return m;
 }

@@ -145,7 +145,7 @@ TEST_P(EveryKernel, IsNearAPlainLoopUnderEveryConvention) {
 }
 
 TEST_P(EveryKernel, ComputesListedRowsToTheSameBitsAsAllRows) {
-  const std::string text = "b=2 hq=4 hkv=2 sq=200 skv=230 d=32 mask=causal window=100,-1" + dtype_of(GetParam());
+  const std::string text = "hq=2 hkv=1 sq=200 skv=230 d=32 mask=causal window=100,-1" + dtype_of(GetParam());
   const Scenario all(text);
   const Scenario some(text + " rows=20 rows_seed=3");
   ASSERT_EQ(some.inputs.back().layout.role, "rows");
