@@ -1,10 +1,22 @@
-# One test program per tests/**/*_test.cc and oracle/ops/*/*_test.cc; its name is its path.
+# One test program per tests/**/*_test.cc, the lint tests, and one object per header that shows it stands alone.
 find_package(GTest REQUIRED)
-include(GoogleTest)
+find_package(Python3 REQUIRED COMPONENTS Interpreter)
+
+# A Python with NumPy for the tests that need one: the first on the path may be without while the system's has it.
+set(ASSAY_PYTHON "")
+foreach(python ${Python3_EXECUTABLE} python3 /usr/bin/python3)
+  execute_process(COMMAND ${python} -c "import numpy" RESULT_VARIABLE without OUTPUT_QUIET ERROR_QUIET)
+  if(NOT without AND NOT ASSAY_PYTHON)
+    set(ASSAY_PYTHON ${python})
+  endif()
+endforeach()
+if(NOT ASSAY_PYTHON)
+  message(STATUS "no Python with NumPy: tests that take a dump from NumPy are skipped")
+endif()
 
 add_library(assay_test_flags INTERFACE)
-target_compile_definitions(assay_test_flags INTERFACE
-  ASSAY_SOURCE_DIR="${CMAKE_SOURCE_DIR}" ASSAY_PROGRAM="$<TARGET_FILE:assay>" ASSAY_MUTANTS_PROGRAM="$<TARGET_FILE:assay_mutants>")
+target_compile_definitions(assay_test_flags INTERFACE ASSAY_SOURCE_DIR="${CMAKE_SOURCE_DIR}"
+  ASSAY_PROGRAM="$<TARGET_FILE:assay>" ASSAY_MUTANTS_PROGRAM="$<TARGET_FILE:assay_mutants>" ASSAY_PYTHON="${ASSAY_PYTHON}")
 
 file(GLOB_RECURSE test_sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/tests/*_test.cc)
 foreach(source ${test_sources})
@@ -19,3 +31,39 @@ foreach(source ${test_sources})
   endif()
   add_test(NAME ${name} COMMAND ${name})
 endforeach()
+
+# Every header compiles alone, and twice. Without optimisation or sanitizers: only the parse counts.
+file(GLOB_RECURSE headers CONFIGURE_DEPENDS RELATIVE ${CMAKE_SOURCE_DIR} ${CMAKE_SOURCE_DIR}/oracle/*.h
+  ${CMAKE_SOURCE_DIR}/cases/*.h ${CMAKE_SOURCE_DIR}/kernels/*.h ${CMAKE_SOURCE_DIR}/failure_catalog/*.h
+  ${CMAKE_SOURCE_DIR}/reports/*.h ${CMAKE_SOURCE_DIR}/fuzz/*.h ${CMAKE_SOURCE_DIR}/cli/*.h ${CMAKE_SOURCE_DIR}/tests/*.h)
+set(alone_sources "")
+foreach(header ${headers})
+  string(REGEX REPLACE "[/.]" "_" alone ${header})
+  set(alone ${CMAKE_BINARY_DIR}/headers/${alone}.cc)
+  set(text "#include \"${header}\"\n#include \"${header}\"\n")
+  set(old "")
+  if(EXISTS ${alone})
+    file(READ ${alone} old)
+  endif()
+  if(NOT old STREQUAL text)
+    file(WRITE ${alone} "${text}")
+  endif()
+  list(APPEND alone_sources ${alone})
+endforeach()
+add_library(assay_headers_alone OBJECT ${alone_sources})
+target_include_directories(assay_headers_alone PRIVATE ${CMAKE_SOURCE_DIR})
+target_compile_options(assay_headers_alone PRIVATE -Wall -Wextra -Wconversion -O0 -g0)
+target_compile_definitions(assay_headers_alone PRIVATE ASSAY_SOURCE_DIR="" ASSAY_PROGRAM="" ASSAY_MUTANTS_PROGRAM="" ASSAY_PYTHON="")
+target_link_libraries(assay_headers_alone PRIVATE nlohmann_json::nlohmann_json ${FMT_TARGET} CLI11::CLI11 GTest::gtest Boost::headers)
+
+set(lint ${Python3_EXECUTABLE} ${CMAKE_SOURCE_DIR}/tests/lint/lint.py)
+foreach(check layering sizes first_lines flags names)
+  add_test(NAME lint.${check} COMMAND ${lint} ${check})
+endforeach()
+foreach(part oracle cases kernels mutant_kernels)
+  list(APPEND exact_objects $<TARGET_OBJECTS:assay_${part}>)
+endforeach()
+file(GENERATE OUTPUT ${CMAKE_BINARY_DIR}/exact_objects.txt CONTENT "$<JOIN:${exact_objects},\n>\n")
+add_test(NAME lint.libm COMMAND ${lint} libm ${CMAKE_BINARY_DIR}/exact_objects.txt)
+add_test(NAME lint.registry COMMAND ${lint} registry $<TARGET_FILE:assay>)
+add_test(NAME lint.self COMMAND ${Python3_EXECUTABLE} ${CMAKE_SOURCE_DIR}/tests/lint/lint_test.py)
