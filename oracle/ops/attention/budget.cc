@@ -82,6 +82,11 @@ class RowBudget {
   void output(RowBound& bound) const;
   double lse_bound() const;
   double merge_error(std::size_t j) const;
+  double value(std::int32_t key, std::size_t channel) const {
+    return row_.operands->v[static_cast<std::size_t>(key * row_.operands->dim_v) + channel];
+  }
+  double width(std::size_t channel) const;      ///< largest minus smallest admissible v
+  double largest_v(std::size_t channel) const;  ///< largest admissible |v|
 
   const RowAnalysis& row_;
   const AttentionParams& params_;
@@ -212,6 +217,22 @@ double RowBudget::merge_error(std::size_t j) const {
   return sum_error_ + kLg2 * std::max(kLn2, ln_n_) + 5 * kU32 * reach + 3.2 * kU32 * (row_.depth[j] + ln_n_) + kEx2;
 }
 
+double RowBudget::width(std::size_t channel) const {
+  double low = kInf, high = -kInf;
+  for (std::int32_t key : row_.keys) {
+    const double v = value(key, channel);
+    low = std::min(low, v);
+    high = std::max(high, v);
+  }
+  return high - low;
+}
+
+double RowBudget::largest_v(std::size_t channel) const {
+  double largest = 0;
+  for (std::int32_t key : row_.keys) largest = std::max(largest, std::abs(value(key, channel)));
+  return largest;
+}
+
 void RowBudget::output(RowBound& bound) const {
   const auto dv = static_cast<std::size_t>(row_.operands->dim_v);
   std::vector<double> abs_p(dv), weight(dv), merge(dv), abs_all(dv), hull(dv);
@@ -234,9 +255,11 @@ void RowBudget::output(RowBound& bound) const {
   const double merge_roundings = gamma32(arith_.splits > 0 ? arith_.splits + 2.0 : std::min(n, 1024.0) + 2);
   const double lost = 1 - psi_sum_, kept = 1 - sum_error_;
   const double g = (1 + normalize) / kept;
+  const bool known = std::all_of(row_.o_radius.begin(), row_.o_radius.end(), [](double r) { return r < kInf; });
   for (std::size_t c = 0; c < dv; ++c) {
-    const double o = std::abs(row_.o[c]) + row_.o_radius[c];
-    double w = weight[c] + psi_sum_ * row_.o_radius[c];
+    if (!known) hull[c] = width(c);  // fp64 lost the weights: o is still a convex combination, of which hull holds the spread
+    const double o = known ? std::abs(row_.o[c]) + row_.o_radius[c] : largest_v(c);
+    double w = known ? weight[c] + psi_sum_ * row_.o_radius[c] : kInf;
     if (split()) w = 2 * w + 4 * psi_sum_ * hull[c];
     double rounding = u_p * (abs_p[c] + weight[c] + psi_sum_ * o) + (eta_p + flush_floor) / row_.sum * abs_all[c];
     if (arith_.row_sum_of != RowSumOf::kUnroundedP) rounding += u_p * o;
@@ -246,19 +269,22 @@ void RowBudget::output(RowBound& bound) const {
     if (split()) tau += merge[c] + kU32 * abs_p[c] + merge_roundings * (abs_p[c] + o);
     tau = tau * kSlack + flushed_v + 4 * kMinSubnormal32;
     // Whatever the weights, o^ is a convex combination of the admissible v, up to rounding.
-    const double v_max = hull[c] + o;
+    const double v_max = hull[c] + o;  // >= every |v|
     const double convex = (hull[c] + (u_p + sum_error_ + normalize + pv.relative + rescales_ * kU32 + 4 * kU32 +
                                       (split() ? merge_roundings : 0.0)) * v_max * 2 +
                            (eta_p + flush_floor + pv.absolute) * abs_all[c]) * kSlack + flushed_v + 4 * kMinSubnormal32;
     if (!(lost > 0) || !(kept > 0)) tau = kInf;
-    if (!(lost > 0.5)) tau = kept > 0.5 ? std::min(tau, convex) : kInf;
+    if (!(lost > 0.5) || !known) tau = kept > 0.5 ? std::min(tau, convex) : kInf;
     bound.o_tau.push_back(tau >= 0 ? tau : kInf);
   }
 }
 
 /// (L) with every tile paying u |M_t| and the corrections 2u |ln l|, and the merge of partial LSEs.
 double RowBudget::lse_bound() const {
-  const double x_max = std::abs(row_.max_logit), lse = std::abs(row_.lse) + row_.lse_radius, ln_l = log64(row_.sum);
+  const double x_max = std::abs(row_.max_logit), ln_l = log64(row_.sum);
+  // max x <= lse <= max x + ln n holds without fp64's weights.
+  const double lse = std::min(std::abs(row_.lse) + row_.lse_radius,
+                              x_max + ln_n_ + *std::max_element(score_error_.begin(), score_error_.end()));
   double psi = 0, merge = 0;
   for (std::size_t j = 0; j < n_; ++j) {
     psi += row_.p[j] * expm1_upper(std::min(eps_[j] + rescales_ * kEx2 + 1.01 * kU32 * largest_max_, 700.0));

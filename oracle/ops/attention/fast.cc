@@ -147,6 +147,7 @@ void RowEvaluator::output() {
     const double radius = 1.01 * (deviation_[c] / (1 - psi_sum) + gamma * (abs_sum_[c] + std::abs(a_.o[c])) +
                                   static_cast<double>(n) * kExp64AbsoluteError * v_max);
     a_.o_radius[c] = psi_sum < 0.5 ? radius : kInf;
+    if (!std::isfinite(a_.o[c])) a_.o[c] = 0, a_.o_radius[c] = kInf;
   }
 }
 
@@ -258,6 +259,7 @@ RowTruth RowEvaluator::evaluate(const AttentionRow& row) {
     truth.o_classes.assign(dv, kNan);
     truth.lse_classes = nan ? kNan : static_cast<ClassSet>(kNan | kPlusInf);
     truth.facts.max_logit = truth.facts.lse = std::numeric_limits<double>::quiet_NaN();
+    truth.facts.min_logit = a_.keys.empty() ? -kInf : lowest;
     return truth;
   }
   if (a_.keys.empty()) {
