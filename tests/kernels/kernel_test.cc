@@ -190,6 +190,17 @@ TEST_P(EveryKernel, GivesAMinusInfScoreWeightZero) {
   EXPECT_EQ(differences(s, outcome.outputs), "");
 }
 
+TEST_P(EveryKernel, SurvivesTilesAndRowsWhoseBiasIsMinusInf) {
+  Scenario s("sq=2 skv=600 d=16 mask=additive" + dtype_of(GetParam()));
+  Tensor& mask = s.input("mask");
+  for (std::int64_t j = 0; j < 600; ++j) {
+    if (j < 64 || j >= 128) mask.output().set_code(j, encode(Format::kFp32, -kInf));
+    mask.output().set_code(600 + j, encode(Format::kFp32, -kInf));
+  }
+  const RunOutcome outcome = run(GetParam(), s);
+  EXPECT_EQ(differences(s, outcome.outputs), "");
+}
+
 TEST_P(EveryKernel, GivesOneKeysValueExactly) {
   Scenario s("sq=3 skv=1 d=16 scale=2" + dtype_of(GetParam()));
   s.scale_all("q", 100);

@@ -111,11 +111,10 @@ std::vector<float> all_over() {
   return xs;
 }
 
-TEST(Exp2F32, IsWithinOneUlpOfTheCorrectlyRoundedResult) {
+TEST(Exp2F32, IsWithinAHundredthOfHalfAnUlp) {
   std::vector<float> xs = all_over();
   for (int k = 0; k < 200'000; ++k) xs.push_back(-150.0F + static_cast<float>(k) * 1.5e-3F);  // -150 .. 150
   Mpfr x(24), y(100);
-  std::int64_t worst = 0;
   for (const float argument : xs) {
     const float got = exp2_f32(argument);
     if (std::isnan(argument)) {
@@ -126,11 +125,12 @@ TEST(Exp2F32, IsWithinOneUlpOfTheCorrectlyRoundedResult) {
     mpfr_exp2(y, x, MPFR_RNDN);
     const float wanted = mpfr_get_flt(y, MPFR_RNDN);
     ASSERT_FALSE(std::isnan(got)) << argument;
-    const std::int64_t distance = ulp_distance(Format::kFp32, bits_of(got), bits_of(wanted));
-    worst = std::max(worst, distance);
-    ASSERT_LE(distance, 1) << argument << " gives " << got << " not " << wanted;  // ex2.approx.f32 promises 2
+    // ex2.approx.f32 promises 2 ulp from the correctly rounded result; this one is a rounded fp64 result.
+    ASSERT_LE(ulp_distance(Format::kFp32, bits_of(got), bits_of(wanted)), 1) << argument;
+    if (wanted == kInfinity) continue;
+    const double exact = mpfr_get_d(y, MPFR_RNDN);
+    ASSERT_LE(std::abs(static_cast<double>(got) - exact), 0.505 * ulp(Format::kFp32, exact)) << argument;
   }
-  RecordProperty("worst_ulp", static_cast<int>(worst));
 }
 
 TEST(Exp2F32, IsExactAtIntegersAndSpecialValues) {
