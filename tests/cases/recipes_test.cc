@@ -247,19 +247,21 @@ TEST_P(Logits, ALadderHasEveryPowerOfTwoInTurn) {
 }
 
 TEST_P(Logits, TileMaximaRiseAndFallByTheStep) {
-  for (const bool rising : {true, false}) {
-    const std::vector<double> x = logits("probe", rising ? "rising(3,16,2)@4" : "falling(3,16,2)@4", 100, GetParam());
-    for (std::size_t tile = 0; tile < 7; ++tile) {
-      const std::size_t end = std::min<std::size_t>(100, 16 * tile + 16);
-      std::vector<double> part(x.begin() + static_cast<std::ptrdiff_t>(16 * tile),
-                               x.begin() + static_cast<std::ptrdiff_t>(end));
-      std::sort(part.begin(), part.end());
-      const auto away = static_cast<double>(rising ? 6 - tile : tile);
-      EXPECT_NEAR(part.back() / std::numbers::ln2, 2 - 3 * away, 1e-3) << tile;
-      EXPECT_LT(part[part.size() - 2] / std::numbers::ln2, 2 - 3 * away - 0.49) << tile;
-      EXPECT_GT(part.front() / std::numbers::ln2, 2 - 3 * away - 4.01) << tile;
+  for (const std::size_t keys : {96U, 100U})
+    for (const bool rising : {true, false}) {
+      const std::vector<double> x = logits("probe", rising ? "rising(3,16,2)@4" : "falling(3,16,2)@4",
+                                           static_cast<std::int64_t>(keys), GetParam());
+      const std::size_t tiles = (keys + 15) / 16;
+      for (std::size_t tile = 0; tile < tiles; ++tile) {
+        const auto begin = x.begin() + static_cast<std::ptrdiff_t>(16 * tile);
+        std::vector<double> part(begin, begin + std::min<std::ptrdiff_t>(16, x.end() - begin));
+        std::sort(part.begin(), part.end());
+        const double peak = 2 - 3 * static_cast<double>(rising ? tiles - 1 - tile : tile);
+        EXPECT_NEAR(part.back() / std::numbers::ln2, peak, 1e-3) << tile;
+        EXPECT_LT(part[part.size() - 2] / std::numbers::ln2, peak - 0.49) << tile;
+        EXPECT_GT(part.front() / std::numbers::ln2, peak - 4.01) << tile;
+      }
     }
-  }
 }
 
 TEST_P(Logits, TiesAreEqualUnderEveryQueryAndNearTiesAreOneStepApart) {
