@@ -106,6 +106,8 @@ Plan plan_of(std::string_view suite) {
           edge ? std::size_t{600} : std::size_t{1500}};
 }
 
+using Pick = std::function<std::size_t(std::size_t)>;
+
 /// splitmix64 over a counter: the same choices everywhere.
 class Choices {
  public:
@@ -131,27 +133,38 @@ std::size_t field(const std::string& lengths, std::string_view key) {
 }
 
 /// Ragged lengths for `batches` sequences: one full, the others shorter, now and then empty.
-std::string ragged(std::size_t batches, std::size_t sq, std::size_t skv, Choices& choices) {
+std::string ragged(std::size_t batches, std::size_t sq, std::size_t skv, const Pick& pick) {
   std::string q, kv;
   for (std::size_t b = 0; b < batches; ++b) {
-    q += fmt::format("{}{}", b ? "," : "", b == 0 ? sq : choices.below(sq + 1));
-    kv += fmt::format("{}{}", b ? "," : "", b == 0 ? skv : choices.below(skv + 1));
+    q += fmt::format("{}{}", b ? "," : "", b == 0 ? sq : pick(sq + 1));
+    kv += fmt::format("{}{}", b ? "," : "", b == 0 ? skv : pick(skv + 1));
   }
   return fmt::format("q_lens={} kv_lens={}", q, kv);
 }
 
-std::string line_of(const Plan& plan, const Row& row, std::size_t index, Choices& choices) {
+/// The line of a row of levels; its seeds count up from `seed`.
+std::string line_of(const Plan& plan, const Row& row, std::size_t seed, const Pick& pick) {
   std::string line = "attention";
   for (std::size_t f = 0; f < row.size(); ++f)
     if (!plan.factors[f][row[f]].empty()) line += " " + plan.factors[f][row[f]];
-  const std::string lens = ragged(field(line, " b"), field(line, " sq"), field(line, " skv"), choices);
-  std::size_t seed = index * 8 + 1;
+  const std::string lens = ragged(field(line, " b"), field(line, " sq"), field(line, " skv"), pick);
   for (std::size_t at; (at = line.find("{s}")) != std::string::npos;) line.replace(at, 3, std::to_string(seed++));
   if (const std::size_t at = line.find("{lens}"); at != std::string::npos) line.replace(at, 6, lens);
   return line;
 }
 
 }  // namespace
+
+std::string chosen_line(const Pick& pick) {
+  constexpr std::size_t kLengthFactor = 4, kShortLengths = 16, kDimFactor = 6, kSmallDims = 6;
+  const Plan plan = plan_of(pick(4) == 0 ? "edge" : "adversarial");
+  Row row;
+  for (std::size_t f = 0; f < plan.factors.size(); ++f) {
+    const std::size_t limit = f == kLengthFactor ? kShortLengths : f == kDimFactor ? kSmallDims : plan.factors[f].size();
+    row.push_back(pick(std::min(limit, plan.factors[f].size())));
+  }
+  return line_of(plan, row, pick(65536), pick);
+}
 
 std::vector<std::string> pairwise_lines(std::string_view suite) {
   const Plan plan = plan_of(suite);
@@ -183,7 +196,7 @@ std::vector<std::string> pairwise_lines(std::string_view suite) {
     }
     for (std::size_t a = 0; a < best.size(); ++a)
       for (std::size_t b = a + 1; b < best.size(); ++b) open.erase({a, best[a], b, best[b]});
-    lines.push_back(line_of(plan, best, lines.size(), choices));
+    lines.push_back(line_of(plan, best, lines.size() * 8 + 1, [&](std::size_t n) { return choices.below(n); }));
   }
   return lines;
 }

@@ -26,6 +26,7 @@ struct RowAnalysis {
   std::vector<double> p;            ///< normalised weights
   std::vector<double> eta;          ///< proven error of the computed log-weight, fp64 only
   double operand_max = 0;           ///< largest finite |q| of the row plus largest |k| of the head
+  double score_hull = 0;            ///< largest sum |q_c k_jc| over all admissible keys, also those of x = -inf by their bias
   double max_logit = 0;             ///< x of the largest logit
   double sum = 0;                   ///< L = sum exp(x_j - max), >= about 1
   double lse = 0;                   ///< natural

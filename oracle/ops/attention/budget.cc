@@ -81,6 +81,7 @@ class RowBudget {
   void range(RowBound& bound) const;
   void output(RowBound& bound) const;
   double lse_bound() const;
+  double excess_weight(std::size_t j, double eps) const;
   double merge_error(std::size_t j) const;
   double value(std::int32_t key, std::size_t channel) const {
     return row_.operands->v[static_cast<std::size_t>(key * row_.operands->dim_v) + channel];
@@ -186,10 +187,8 @@ void RowBudget::range(RowBound& bound) const {
   const auto outside = [&](std::string_view what, double value, double limit) {
     if (bound.out_of_range.empty()) bound.out_of_range = fmt::format("{}: {:.6g} > {:.6g}", what, value, limit);
   };
-  double largest_score = 0;
-  for (double a : row_.magnitude) largest_score = std::max(largest_score, a);
   const double score_limit = arith_.score_store == ScoreStore::kFp16 ? info(Format::kFp16).max_finite : kMax32;
-  if (!(largest_score * kSlack <= score_limit)) return outside("S", largest_score, score_limit);
+  if (!(row_.score_hull * kSlack <= score_limit)) return outside("S", row_.score_hull, score_limit);
   // c^ = fl32(scale log2 e) and rcp(l), o below must be normal numbers to keep their relative error.
   const double c = std::abs(row_.scale) * kLog2E;
   if (c > kMax32) return outside("scale log2 e", c, kMax32);
@@ -210,6 +209,11 @@ void RowBudget::range(RowBound& bound) const {
   const double hull = *std::max_element(sums.begin(), sums.end()) * exp2_64(shift_) * kSlack;
   if (!(hull <= kMax32)) return outside("O accumulator", hull, kMax32);
   if (!(sum_error_ < 0.5)) return outside("row sum, relative error", sum_error_, 0.5);
+}
+
+/// p_j (e^eps - 1) from above; from D_j directly where eps is large, so that a huge eps on a key of no weight gives no 0 * inf.
+double RowBudget::excess_weight(std::size_t j, double eps) const {
+  return eps <= 0.5 ? row_.p[j] * expm1_upper(eps) : exp64(std::min(eps - row_.depth[j], 700.0)) / row_.sum * kSlack;
 }
 
 double RowBudget::merge_error(std::size_t j) const {
@@ -285,12 +289,16 @@ double RowBudget::lse_bound() const {
   // max x <= lse <= max x + ln n holds without fp64's weights.
   const double lse = std::min(std::abs(row_.lse) + row_.lse_radius,
                               x_max + ln_n_ + *std::max_element(score_error_.begin(), score_error_.end()));
-  double psi = 0, merge = 0;
+  const auto eps = [&](std::size_t j) { return eps_[j] + rescales_ * kEx2 + 1.01 * kU32 * largest_max_; };
+  double merge = 0, top = -kInf, sum = 0;
   for (std::size_t j = 0; j < n_; ++j) {
-    psi += row_.p[j] * expm1_upper(std::min(eps_[j] + rescales_ * kEx2 + 1.01 * kU32 * largest_max_, 700.0));
+    top = std::max(top, eps(j) - row_.depth[j]);
     if (split()) merge += row_.p[j] * merge_error(j);
   }
-  double tau = log64(1 + psi) + sum_error_ / (1 - sum_error_) + kLg2 * std::max(kLn2, ln_l + sum_error_) +
+  // ln sum p_j e^eps_j: as ln(1 + sum p_j (e^eps_j - 1)) while that is small, else with the largest term taken out.
+  for (std::size_t j = 0; j < n_; ++j) sum += top < 0.5 ? excess_weight(j, eps(j)) : exp64(eps(j) - row_.depth[j] - top);
+  const double weights = top < 0.5 ? log64(1 + sum) : top + log64(sum) - ln_l;
+  double tau = weights + sum_error_ / (1 - sum_error_) + kLg2 * std::max(kLn2, ln_l + sum_error_) +
                3 * kU32 * x_max + kU32 * lse + 2 * kU32 * ln_l;
   if (arith_.row_sum_of != RowSumOf::kUnroundedP) {
     const Format p_format = arith_.p_known ? arith_.p_format : params_.input;
@@ -322,9 +330,7 @@ RowBound RowBudget::bound() {
   psi_p_.resize(n_);
   for (std::size_t j = 0; j < n_; ++j) {
     const double eps = eps_[j] + rescales_ * kEx2;
-    // p_j e^eps_j from D_j directly, so that a huge eps on a key of no weight stays 0 * inf-free.
-    psi_p_[j] = eps <= 0.5 ? row_.p[j] * expm1_upper(eps)
-                           : exp64(std::min(eps - row_.depth[j], 700.0)) / row_.sum * kSlack;
+    psi_p_[j] = excess_weight(j, eps);
     psi_sum_ += psi_p_[j];
   }
   output(bound);

@@ -162,6 +162,7 @@ RowTruth RowEvaluator::empty(RowTruth truth) {
   if (p.empty_output != EmptyOutput::kMean || head_.keys == 0) return truth;
   const auto n = static_cast<std::size_t>(head_.keys);
   a_.uniform = true;
+  a_.score_hull = 0;
   a_.keys.resize(n);
   for (std::size_t j = 0; j < n; ++j) a_.keys[j] = static_cast<std::int32_t>(j);
   a_.score.assign(n, 0.0);
@@ -238,6 +239,7 @@ RowTruth RowEvaluator::evaluate(const AttentionRow& row) {
   a_.bias.clear();
   std::vector<std::int32_t> no_weight;
   bool nan = false, plus = false;
+  a_.score_hull = 0;
   double lowest = kInf;
   for (std::int32_t key : admissible_) {
     const auto j = static_cast<std::size_t>(key);
@@ -246,6 +248,7 @@ RowTruth RowEvaluator::evaluate(const AttentionRow& row) {
     nan = nan || std::isnan(x);
     plus = plus || x == kInf;
     if (x == -kInf) no_weight.push_back(key);
+    if (std::isfinite(score_[j])) a_.score_hull = std::max(a_.score_hull, magnitude_[j]);
     if (!std::isfinite(x)) continue;
     lowest = std::min(lowest, x);
     a_.keys.push_back(key);
