@@ -13,6 +13,7 @@
 #include "oracle/error.h"
 #include "reports/console.h"
 #include "reports/environment.h"
+#include "reports/view.h"
 
 namespace assay {
 namespace {
@@ -81,6 +82,9 @@ int judge(const Options& options) {
   Record record = judge_outputs(c, problem, arithmetic_of(options, c, dump, path), std::move(outcome));
   record.kernel = "dump:" + std::filesystem::path(options.file).filename().string();
   record.suite = "judge";
+  record.repro = "assay judge " + shell_quoted(path);
+  if (!options.line.empty()) record.repro += " --case " + shell_quoted(options.line);
+  if (!options.as.empty()) record.repro += " --as " + options.as;
   if (options.json) fmt::print("{}", json_text(to_json({record}, environment())));
   else fmt::print("{}", console_report({record}));
   return exit_code(summarize({record}));

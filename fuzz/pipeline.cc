@@ -1,6 +1,7 @@
 // run_case: the whole of assay in one function; everything else is a detail of one of its verbs.
 #include "fuzz/pipeline.h"
 
+#include <algorithm>
 #include <chrono>
 #include <optional>
 
@@ -82,6 +83,9 @@ Record judge_outputs(const Case& c, const Problem& problem, const Arithmetic& de
   record.measurement = measure(evaluation, run.outputs);
   record.verdict = verdict_of_outputs({c, problem, evaluation, record.measurement, run.outputs});
   record.known_wrong = op.known_wrong(problem, evaluation);
+  const bool sampled = std::any_of(problem.inputs.begin(), problem.inputs.end(), [](const Tensor& t) { return t.layout.role == "rows"; });
+  for (const RowFacts& row : evaluation.truth.rows)
+    if (sampled) record.sampled_rows.push_back({row.batch, row.head, row.query});
   record.assumptions = evaluation.bound.assumptions;
   record.oracle_seconds = seconds_since(start);
   return record;

@@ -146,6 +146,13 @@ Record record_from_json(const JsonField& field) {
   for (const JsonField& wrong : field["known_wrong"].elements())
     record.known_wrong.push_back({wrong["name"].text(), wrong["applicable"].boolean(), wrong["rejected"].boolean()});
   for (const JsonField& assumption : field["assumptions"].elements()) record.assumptions.push_back(assumption.text());
+  record.repro = field.text_or_empty("repro");
+  if (field.has("sampled_rows"))
+    for (const JsonField& row : field["sampled_rows"].elements()) {
+      const std::vector<JsonField> index = row.elements();
+      if (index.size() != 3) row.fail("[batch, head, query]");
+      record.sampled_rows.push_back({index[0].small_integer(), index[1].small_integer(), index[2].small_integer()});
+    }
   record.kernel_seconds = field["kernel_seconds"].number();
   record.oracle_seconds = field["oracle_seconds"].number();
   for (const auto& [cell, value] : field["cells"].members()) record.cells[cell] = value.text();
@@ -233,6 +240,8 @@ nlohmann::json to_json(const Record& record) {
                         {"oracle_seconds", number_to_json(record.oracle_seconds)},
                         {"cells", record.cells}};
   put_text(out, "variant", record.variant);
+  put_text(out, "repro", record.repro);
+  if (!record.sampled_rows.empty()) out["sampled_rows"] = record.sampled_rows;
   return out;
 }
 

@@ -1,6 +1,7 @@
 // Record: one case's line, environment, arithmetic, measurement and verdict: enough to rerun years later. JSON form.
 #pragma once
 
+#include <array>
 #include <map>
 #include <string>
 #include <vector>
@@ -37,6 +38,8 @@ struct Record {
   Verdict verdict;
   std::vector<KnownWrong> known_wrong;
   std::vector<std::string> assumptions;
+  std::string repro;                     ///< command that gives this record again; empty: `assay repro`
+  std::vector<std::array<std::int32_t, 3>> sampled_rows;  ///< (b, h, i) judged, where not all rows are
   double kernel_seconds = 0, oracle_seconds = 0;
   std::map<std::string, std::string> cells;  ///< coverage cells of the suite generator: recipe, mask, layout, dtype, residue
 };

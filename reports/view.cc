@@ -95,10 +95,15 @@ std::string verdict_line(const std::vector<Record>& records) {
                      bounds, code);
 }
 
-std::string repro_command(const Record& record) {
+std::string shell_quoted(const std::string& text) {
   std::string quoted;
-  for (const char c : record.case_line) quoted += c == '\'' ? std::string("'\\''") : std::string(1, c);
-  return fmt::format("assay repro '{}' --kernel {}", quoted, record.kernel);
+  for (const char c : text) quoted += c == '\'' ? std::string("'\\''") : std::string(1, c);
+  return "'" + quoted + "'";
+}
+
+std::string repro_command(const Record& record) {
+  if (!record.repro.empty()) return record.repro;
+  return fmt::format("assay repro {} --kernel {}", shell_quoted(record.case_line), record.kernel);
 }
 
 const OutputMeasure* worst_output(const Record& record) {

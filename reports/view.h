@@ -19,7 +19,10 @@ std::string_view outcome_name(int exit_code);
 /// "FAIL: 120 cases, 3 findings, 117 clean; bounds T0; exit 1". Only non-zero counts are listed.
 std::string verdict_line(const std::vector<Record>& records);
 
-/// `assay repro '<case>' --kernel <kernel>`, quoted for a POSIX shell.
+/// Text as one word of a POSIX shell.
+std::string shell_quoted(const std::string& text);
+
+/// The record's own command, else `assay repro '<case>' --kernel <kernel>`, quoted for a POSIX shell.
 std::string repro_command(const Record& record);
 
 /// Largest part of the tolerance used by any element of the record's outputs; 0 if nothing was judged, +inf for a wrong

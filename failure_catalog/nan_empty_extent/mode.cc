@@ -18,17 +18,19 @@ bool has_empty_tile(const std::vector<std::int32_t>& keys, std::int64_t kv_len, 
   return std::find(hit.begin(), hit.end(), false) != hit.end();
 }
 
-/// Signature: the rejected rows are NaN in every channel although their inputs are finite, and they are exactly the rows
+/// Signature: the rejected rows are NaN in every channel and in the LSE although their inputs are finite, and they are exactly the rows
 /// without a key (a), or rows with keys that have an empty tile for one tile size (b).
 std::optional<Diagnosis> detect(const Scene& scene) {
   if (scene.c.op != "attention") return std::nullopt;
   const AttentionProblem problem(scene.problem);
-  const OutputMeasure& o = scene.measurement.outputs.front();
+  const std::vector<OutputMeasure>& outputs = scene.measurement.outputs;
   std::vector<std::size_t> bad;
-  for (std::size_t r = 0; r < o.rows.size(); ++r) {
-    const RowMeasure& row = o.rows[r];
-    if (row.rejected == 0) continue;
-    if (row.nan != row.judged || row.canary > 0) return std::nullopt;
+  for (std::size_t r = 0; r < scene.evaluation.truth.rows.size(); ++r) {
+    const auto rejected = [&](const OutputMeasure& m) { return m.rows[r].rejected > 0; };
+    // Also where only the LSE gives it away: o may be NaN by convention.
+    const auto nan = [&](const OutputMeasure& m) { return m.rows[r].nan == m.rows[r].judged && m.rows[r].canary == 0; };
+    if (std::none_of(outputs.begin(), outputs.end(), rejected)) continue;
+    if (!std::all_of(outputs.begin(), outputs.end(), nan)) return std::nullopt;
     bad.push_back(r);
   }
   if (bad.empty()) return std::nullopt;

@@ -1,25 +1,13 @@
 // FlashAttention-2 tiles that read and write subnormal numbers as zero.
-#include "kernels/fault.h"
-#include "kernels/kernel.h"
+#include "kernels/mutant.h"
 
 namespace assay {
 namespace {
 
-const Kernel& base() { return *find_kernel("fa2_bf16"); }
-
-const RegisterKernel kMutant{{.name = "fa2_bf16_subnormal_flush",
-                              .op = "attention",
-                              .summary = "fa2_bf16 that flushes subnormal V and subnormal outputs to zero",
-                              .formats = {Format::kBf16},
-                              .mutant = true,
-                              .expects = "subnormal_flush",
-                              .unsupported = [](const Params& params) { return base().unsupported(params); },
-                              .declared = [](const Params& params) { return base().declared(params); },
-                              .run =
-                                  [](const Call& call) {
-                                    const PlantFault fault(Fault::kSubnormalFlush);
-                                    return base().run(call);
-                                  }}};
+const RegisterKernel kMutant{mutant_of<"fa2_bf16", Fault::kSubnormalFlush>(
+    "fa2_bf16_subnormal_flush",
+    "fa2_bf16 that flushes subnormal V and subnormal outputs to zero",
+    "subnormal_flush", Format::kBf16)};
 
 }  // namespace
 }  // namespace assay

@@ -135,6 +135,8 @@ AttentionParams attention_params(const Params& params) {
   const Reader in(params);
   AttentionParams p;
   p.batch = in.count("b", 1);
+  constexpr std::int64_t kMaxBatch = 65536;
+  if (p.batch > kMaxBatch) bad("b", std::to_string(p.batch), "at most " + std::to_string(kMaxBatch) + " sequences");
   p.heads_q = in.count("hq", 1);
   p.heads_kv = in.count("hkv", 1, p.heads_q);
   if (p.heads_q % p.heads_kv != 0) bad("hkv", std::to_string(p.heads_kv), "must divide hq=" + std::to_string(p.heads_q));
@@ -172,6 +174,9 @@ AttentionParams attention_params(const Params& params) {
   p.pad_rows = in.count("pad_rows", 0, 0);
   p.pad_dim = in.count("pad_dim", 0, 0);
   p.sampled_rows = in.count("rows", 0, 0);
+  constexpr std::int64_t kMaxSampledRows = 65536;
+  if (p.sampled_rows > kMaxSampledRows)
+    bad("rows", std::to_string(p.sampled_rows), "at most " + std::to_string(kMaxSampledRows) + " rows can be sampled");
   p.rows_seed = in.count("rows_seed", 0, 0);
   const std::int64_t per_head = (p.len_q + p.pad_rows) * (std::max(p.dim_qk, p.dim_v) + p.pad_dim);
   const std::int64_t per_head_kv = (p.len_kv + p.pad_rows) * (std::max(p.dim_qk, p.dim_v) + p.pad_dim);

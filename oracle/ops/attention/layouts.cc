@@ -1,7 +1,7 @@
 // Where attention's inputs and outputs lie in memory, and the row lists and lengths that travel as tensors.
 #include "oracle/ops/attention/layouts.h"
 
-#include <algorithm>
+#include <set>
 
 #include "oracle/error.h"
 
@@ -65,20 +65,20 @@ std::uint64_t mixed(std::uint64_t x) {
 
 /// `sampled_rows` distinct (b, h, i), sorted; always with the first and the last row of the case.
 std::vector<std::int64_t> sampled_rows(const AttentionParams& p) {
-  std::vector<std::int64_t> rows;
+  std::set<std::int64_t> chosen;
   std::int64_t total = 0;
   for (std::int64_t b = 0; b < p.batch; ++b)
     total += p.heads_q * (p.batching == Batching::kDense ? p.len_q : p.lens_q[static_cast<std::size_t>(b)]);
   if (p.sampled_rows > total)
     throw InputError("case: attention rows=" + std::to_string(p.sampled_rows) + ": the case has only " +
                      std::to_string(total) + " rows");
-  if (p.sampled_rows >= 1) rows.push_back(0);
-  if (p.sampled_rows >= 2) rows.push_back(total - 1);
-  for (std::uint64_t i = 0; static_cast<std::int64_t>(rows.size()) < p.sampled_rows; ++i) {
-    const auto row = static_cast<std::int64_t>(mixed(static_cast<std::uint64_t>(p.rows_seed) * 0x100000001b3U + i) % static_cast<std::uint64_t>(total));
-    if (std::find(rows.begin(), rows.end(), row) == rows.end()) rows.push_back(row);
+  if (p.sampled_rows >= 1) chosen.insert(0);
+  if (p.sampled_rows >= 2) chosen.insert(total - 1);
+  for (std::uint64_t i = 0; static_cast<std::int64_t>(chosen.size()) < p.sampled_rows; ++i) {
+    const std::uint64_t draw = mixed(static_cast<std::uint64_t>(p.rows_seed) * 0x100000001b3U + i);
+    chosen.insert(static_cast<std::int64_t>(draw % static_cast<std::uint64_t>(total)));
   }
-  std::sort(rows.begin(), rows.end());
+  const std::vector<std::int64_t> rows(chosen.begin(), chosen.end());
   std::vector<std::int64_t> triples;
   std::int64_t first = 0;
   std::size_t next = 0;

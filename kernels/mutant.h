@@ -1,0 +1,40 @@
+// A mutant: a kernel of the same program run under a planted fault, with the contract and declaration of the sound one.
+#pragma once
+
+#ifndef ASSAY_MUTANTS
+#error "mutants exist only in the mutant program"
+#endif
+
+#include <algorithm>
+#include <cstddef>
+
+#include "kernels/fault.h"
+#include "kernels/kernel.h"
+
+namespace assay {
+
+/// A kernel's name as a template argument.
+template <std::size_t kSize>
+struct KernelName {
+  consteval KernelName(const char (&name)[kSize]) { std::copy_n(name, kSize, text); }
+  char text[kSize];
+};
+
+/// `kBase` under `kFault`. `expects` is the failure mode that must be reported, empty if the catalogue has none yet.
+template <KernelName kBase, Fault kFault>
+Kernel mutant_of(std::string_view name, std::string_view summary, std::string_view expects, Format format) {
+  return {.name = name,
+          .op = "attention",
+          .summary = summary,
+          .formats = {format},
+          .mutant = true,
+          .expects = expects,
+          .unsupported = [](const Params& params) { return find_kernel(kBase.text)->unsupported(params); },
+          .declared = [](const Params& params) { return find_kernel(kBase.text)->declared(params); },
+          .run = [](const Call& call) {
+            const PlantFault fault(kFault);
+            return find_kernel(kBase.text)->run(call);
+          }};
+}
+
+}  // namespace assay
