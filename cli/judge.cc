@@ -75,7 +75,9 @@ int judge(const Options& options) {
   for (const TensorLayout& layout : problem.outputs) {
     Tensor output{.layout = layout, .bytes = {}};
     fill_canary(output);
-    fill_from_file(source_of(dump, path, layout.role), {.layout = layout, .axes = {}, .starts = {}, .values = {}, .default_source = {}},
+    InputSpec spec;
+    spec.layout = layout;
+    fill_from_file(source_of(dump, path, layout.role), spec,
                    output.bytes.data());
     outcome.outputs.push_back(std::move(output));
   }

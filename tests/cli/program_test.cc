@@ -1,0 +1,161 @@
+// The program from outside: exit codes, error lines, the same verdict from check and judge, and repro that repeats itself.
+#include <sys/wait.h>
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+#include <string>
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+
+#include "fuzz/suites.h"
+
+namespace assay {
+namespace {
+
+struct Outcome {
+  int exit = -1;
+  std::string text;  ///< standard output and error together
+};
+
+Outcome shell(const std::string& command) {
+  Outcome run;
+  std::FILE* pipe = popen(("cd / && (" + command + ") 2>&1").c_str(), "r");
+  if (pipe == nullptr) return run;
+  char buffer[4096];
+  for (std::size_t n; (n = fread(buffer, 1, sizeof buffer, pipe)) > 0;) run.text.append(buffer, n);
+  const int status = pclose(pipe);
+  run.exit = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+  return run;
+}
+
+Outcome assay(const std::string& arguments) { return shell(std::string(ASSAY_PROGRAM) + " " + arguments); }
+
+nlohmann::json verdict_of(const Outcome& run) { return nlohmann::json::parse(run.text).at("records").at(0).at("verdict"); }
+
+class Program : public ::testing::Test {
+ protected:
+  void SetUp() override { folder_ = std::filesystem::temp_directory_path() / fmt::format("assay_program_test_{}", getpid()); std::filesystem::create_directories(folder_); }
+  void TearDown() override { std::filesystem::remove_all(folder_); }
+  std::string path(const std::string& name) const { return (folder_ / name).string(); }
+  std::filesystem::path folder_;
+};
+
+TEST_F(Program, ExitCodesSayWhatHappened) {
+  EXPECT_EQ(assay("check fa2_bf16 --case 'attention sq=4 skv=70'").exit, 0);
+  EXPECT_EQ(assay("check fa2_bf16_last_key_dropped --case 'attention sq=4 skv=70'").exit, 1);
+  EXPECT_EQ(assay("check fa2_bf16 --case 'attention sq=four'").exit, 2);
+  EXPECT_EQ(assay("check no_such_kernel").exit, 2);
+  EXPECT_EQ(assay("check --suite no_such_suite").exit, 2);
+  EXPECT_EQ(assay("no_such_verb").exit, 2);
+  EXPECT_EQ(assay("check fa2_bf16 --case 'attention sq=2 skv=8 v=constant(0)'").exit, 6) << "vacuous is not a pass";
+  EXPECT_EQ(assay("check fa2_bf16 --case 'attention sq=4 dtype=fp16'").exit, 6) << "nothing ran";
+  EXPECT_EQ(assay("check fa2_bf16 --case 'attention sq=4' --save /proc/no/such/file").exit, 3);
+  EXPECT_EQ(assay("--help").exit, 0);
+}
+
+TEST_F(Program, ErrorsNameFieldAndValueInOneLine) {
+  for (const auto& [arguments, words] : {std::pair{"check --case 'attention hq=3 hkv=2'", "hkv=2"},
+                                         std::pair{"check --case 'attention q=nonsense@1'", "nonsense"},
+                                         std::pair{"report /no/such/file", "/no/such/file"},
+                                         std::pair{"explain no_such_mode", "no_such_mode"},
+                                         std::pair{"check --shard 3/2", "3/2"}}) {
+    const Outcome run = assay(arguments);
+    EXPECT_EQ(run.exit, 2) << arguments;
+    EXPECT_NE(run.text.find(words), std::string::npos) << run.text;
+    EXPECT_EQ(std::count(run.text.begin(), run.text.end(), '\n'), 1) << run.text;
+  }
+}
+
+TEST_F(Program, ShardsPartitionASuite) {
+  std::size_t together = 0;
+  for (const char* shard : {"1/3", "2/3", "3/3"}) {
+    const Outcome run = assay(fmt::format("check fa2_bf16 fa2_fp16 naive_fp32 --suite smoke --shard {} --json", shard));
+    ASSERT_EQ(run.exit, 0) << run.text;
+    together += nlohmann::json::parse(run.text).at("records").size();
+  }
+  EXPECT_EQ(together, suite_cases("smoke").size());
+}
+
+TEST_F(Program, ViewsOfASavedDocumentAgreeAndKeepTheExitCode) {
+  ASSERT_EQ(assay(fmt::format("check mutants --suite smoke --save {}", path("r.json"))).exit, 1);
+  const Outcome json = assay(fmt::format("report {} --json", path("r.json")));
+  EXPECT_EQ(json.exit, 1);
+  std::ifstream saved(path("r.json"));
+  EXPECT_EQ(nlohmann::json::parse(json.text).at("summary"), nlohmann::json::parse(saved).at("summary"));
+  EXPECT_EQ(assay(fmt::format("report {} --md", path("r.json"))).text.substr(0, 6), "**FAIL");
+  EXPECT_NE(assay(fmt::format("report {} --junit", path("r.json"))).text.find("<testsuites"), std::string::npos);
+}
+
+TEST_F(Program, ReproRepeatsItself) {
+  const std::string arguments = "repro 'attention hq=2 sq=5 skv=130 mask=causal' --kernel fa2_bf16_accumulator_not_rescaled";
+  const Outcome first = assay(arguments), second = assay(arguments);
+  EXPECT_EQ(first.text, second.text);
+  EXPECT_EQ(first.exit, second.exit);
+  EXPECT_NE(first.text.find("certified digits"), std::string::npos) << first.text;
+}
+
+/// judge on a run's own dump must say what check says of the same bits, for sound and faulty kernels.
+TEST_F(Program, JudgeOnADumpSaysWhatCheckSays) {
+  const std::string line = "'attention b=2 hq=4 hkv=2 sq=7 skv=90 d=32 mask=causal batch=padded kv_lens=90,33 layout=bshd lse=2'";
+  for (const char* kernel : {"fa2_bf16", "split_bf16", "fa2_bf16_last_key_dropped", "fa2_bf16_mask_shifted_by_one"}) {
+    const Outcome checked = assay(fmt::format("check {} --case {} --json", kernel, line));
+    const Outcome dumped = assay(fmt::format("repro {} --kernel {} --dump {}", line, kernel, path("d.safetensors")));
+    ASSERT_EQ(dumped.exit, checked.exit) << dumped.text;
+    const Outcome judged = assay(fmt::format("judge {} --json", path("d.safetensors")));
+    EXPECT_EQ(judged.exit, checked.exit) << judged.text;
+    EXPECT_EQ(verdict_of(judged), verdict_of(checked)) << kernel;
+  }
+}
+
+/// A dump by NumPy: its own arithmetic, its own files; correct outputs pass, wrong ones do not.
+TEST_F(Program, JudgeReadsDumpsOfAnotherProgram) {
+  const std::string script = std::string(ASSAY_SOURCE_DIR) + "/tests/cli/numpy_dump.py";
+  std::string python;
+  for (const char* candidate : {"python3", "/usr/bin/python3"})  // the distribution's numpy belongs to the latter
+    if (python.empty() && shell(std::string(candidate) + " -c 'import numpy'").exit == 0) python = candidate;
+  if (python.empty()) GTEST_SKIP() << "no python3 here has numpy";
+  for (const char* dtype : {"bf16", "fp16"}) {
+    const auto dump = [&](const char* fault) {
+      return shell(fmt::format("{} {} {} --dtype {} {}", python, script, path("n.safetensors"), dtype, fault)).exit;
+    };
+    ASSERT_EQ(dump(""), 0);
+    const Outcome clean = assay(fmt::format("judge {} --json", path("n.safetensors")));
+    EXPECT_EQ(clean.exit, 0) << clean.text;
+    // The same bits through `check`: NumPy's inputs, a kernel of ours; and NumPy's outputs by the arithmetic of that kernel.
+    EXPECT_EQ(assay(fmt::format("judge {} --as naive_{}", path("n.safetensors"), dtype)).exit, 0);
+    for (const char* fault : {"--fault zero_row", "--fault drop_last"}) {
+      ASSERT_EQ(dump(fault), 0);
+      EXPECT_EQ(assay(fmt::format("judge {}", path("n.safetensors"))).exit, 1) << fault;
+    }
+  }
+}
+
+TEST_F(Program, HostileDumpsGetOneLineAndExitCodeTwo) {
+  std::ofstream(path("short"), std::ios::binary) << "\x10";
+  std::ofstream(path("huge"), std::ios::binary) << "\xff\xff\xff\xff\xff\xff\xff\x7f{}";
+  std::ofstream(path("empty"), std::ios::binary) << std::string("\x02\0\0\0\0\0\0\0{}", 10);
+  for (const char* name : {"short", "huge", "empty", "missing"}) {
+    const Outcome run = assay("judge " + path(name));
+    EXPECT_EQ(run.exit, 2) << run.text;
+    EXPECT_NE(run.text.find(path(name)), std::string::npos) << run.text;
+    EXPECT_EQ(std::count(run.text.begin(), run.text.end(), '\n'), 1) << run.text;
+  }
+}
+
+TEST_F(Program, DoctorAndListAnswer) {
+  const Outcome doctor = assay("doctor --json");
+  EXPECT_EQ(doctor.exit, 0) << doctor.text;
+  for (const auto& check : nlohmann::json::parse(doctor.text).at("checks")) EXPECT_TRUE(check.at("ok").get<bool>()) << check;
+  const nlohmann::json list = nlohmann::json::parse(assay("list --json").text);
+  for (const char* what : {"ops", "kernels", "modes", "suites", "recipes"}) EXPECT_FALSE(list.at(what).empty()) << what;
+  EXPECT_NE(assay("explain M07").text.find("false_max"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace assay
