@@ -116,10 +116,8 @@ TEST_F(Program, JudgeOnADumpSaysWhatCheckSays) {
 /// A dump by NumPy: its own arithmetic, its own files; correct outputs pass, wrong ones do not.
 TEST_F(Program, JudgeReadsDumpsOfAnotherProgram) {
   const std::string script = std::string(ASSAY_SOURCE_DIR) + "/tests/cli/numpy_dump.py";
-  std::string python;
-  for (const char* candidate : {"python3", "/usr/bin/python3"})  // the distribution's numpy belongs to the latter
-    if (python.empty() && shell(std::string(candidate) + " -c 'import numpy'").exit == 0) python = candidate;
-  if (python.empty()) GTEST_SKIP() << "no python3 here has numpy";
+  const std::string python = ASSAY_PYTHON;
+  if (python.empty()) GTEST_SKIP() << "no Python here has NumPy";
   for (const char* dtype : {"bf16", "fp16"}) {
     const auto dump = [&](const char* fault) {
       return shell(fmt::format("{} {} {} --dtype {} {}", python, script, path("n.safetensors"), dtype, fault)).exit;
