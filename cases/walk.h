@@ -3,6 +3,8 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <cstdio>
+#include <cstdlib>
 
 #include "cases/recipes.h"
 
@@ -44,6 +46,11 @@ inline Row row_at(const InputSpec& spec, std::span<const std::int64_t> index) {
 template <class Visit>
 void for_each_row(const InputSpec& spec, Visit visit) {
   const TensorLayout& layout = spec.layout;
+  if (spec.axes.size() != layout.shape.size()) {
+    std::fprintf(stderr, "tensor %s: %zu axis letters for %zu axes\n", layout.role.c_str(), spec.axes.size(),
+                 layout.shape.size());
+    std::abort();
+  }
   if (layout.count() == 0) return;
   std::vector<std::int64_t> index(layout.shape.size() - 1, 0);
   for (;;) {

@@ -77,8 +77,8 @@ int judge(const Options& options) {
     fill_canary(output);
     InputSpec spec;
     spec.layout = layout;
-    fill_from_file(source_of(dump, path, layout.role), spec,
-                   output.bytes.data());
+    spec.axes = std::string(layout.shape.size(), 'x');
+    fill_from_file(source_of(dump, path, layout.role), spec, output.bytes.data());
     outcome.outputs.push_back(std::move(output));
   }
   Record record = judge_outputs(c, problem, arithmetic_of(options, c, dump, path), std::move(outcome));

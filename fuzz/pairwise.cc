@@ -2,6 +2,7 @@
 #include "fuzz/pairwise.h"
 
 #include <algorithm>
+#include <array>
 #include <cstdint>
 #include <set>
 #include <tuple>
@@ -156,12 +157,13 @@ std::string line_of(const Plan& plan, const Row& row, std::size_t seed, const Pi
 }  // namespace
 
 std::string chosen_line(const Pick& pick) {
-  constexpr std::size_t kLengthFactor = 4, kShortLengths = 16, kDimFactor = 6, kSmallDims = 6;
+  constexpr std::size_t kLengthFactor = 4, kShortLengths = 12, kDimFactor = 6;
+  constexpr std::array<std::size_t, 5> kSmallDims{1, 3, 4, 5, 6};  // 32, 16, 40, 8, and 64 with dv = 32
   const Plan plan = plan_of(pick(4) == 0 ? "edge" : "adversarial");
   Row row;
   for (std::size_t f = 0; f < plan.factors.size(); ++f) {
-    const std::size_t limit = f == kLengthFactor ? kShortLengths : f == kDimFactor ? kSmallDims : plan.factors[f].size();
-    row.push_back(pick(std::min(limit, plan.factors[f].size())));
+    if (f == kDimFactor) row.push_back(kSmallDims[pick(kSmallDims.size())]);
+    else row.push_back(pick(f == kLengthFactor ? kShortLengths : plan.factors[f].size()));
   }
   return line_of(plan, row, pick(65536), pick);
 }

@@ -10,6 +10,7 @@
 
 #include "cases/file_source.h"
 #include "cases/poison.h"
+#include "cases/recipes.h"
 #include "cases/safetensors.h"
 #include "oracle/error.h"
 
@@ -213,6 +214,13 @@ TEST(Materialize, RealActivationsOfTheRepositoryCanBeRead) {
   for (std::int64_t i = 0; i < k.layout.count(); ++i) energy += k.view().value(i) * k.view().value(i);
   EXPECT_GT(energy / static_cast<double>(k.layout.count()), 0.01);
   EXPECT_LT(energy / static_cast<double>(k.layout.count()), 100);
+}
+
+TEST(FillDeathTest, ASpecWithoutOneLetterPerAxisIsAProgrammersMistake) {
+  InputSpec spec;
+  spec.layout = {.role = "o", .format = Format::kBf16, .shape = {2, 3}, .strides = {3, 1}, .offset = 0, .storage = 6};
+  std::vector<std::byte> storage(12);
+  EXPECT_DEATH(fill_from_recipe({.recipe = "ones", .args = {}, .seed = 0}, spec, 1, storage.data()), "0 axis letters for 2");
 }
 
 }  // namespace
