@@ -134,6 +134,16 @@ TEST_F(Program, JudgeReadsDumpsOfAnotherProgram) {
   }
 }
 
+/// Outputs of a production kernel: cuDNN on an H200 flushes subnormal V. By an arithmetic that keeps subnormals it is found and
+/// named; where flushing is legal it is no failure.
+TEST_F(Program, APublishedDumpKeepsItsFinding) {
+  const std::string dump = std::string(ASSAY_SOURCE_DIR) + "/reports/published/2026-11-29-h200/cudnn_bf16_subnormal_v.safetensors";
+  const Outcome found = assay("judge " + dump + " --as fa2_bf16 --json");
+  EXPECT_EQ(found.exit, 1);
+  EXPECT_EQ(verdict_of(found).at("mode"), "subnormal_flush");
+  EXPECT_NE(assay("judge " + dump).exit, 1);
+}
+
 TEST_F(Program, HostileDumpsGetOneLineAndExitCodeTwo) {
   std::ofstream(path("short"), std::ios::binary) << "\x10";
   std::ofstream(path("huge"), std::ios::binary) << "\xff\xff\xff\xff\xff\xff\xff\x7f{}";
