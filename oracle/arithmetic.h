@@ -26,6 +26,7 @@ enum class ScaleForm : std::uint8_t {
 
 enum class Exponential : std::uint8_t {
   kEx2Approx,     ///< 2 ulp from the correctly rounded exp2 of its fp32 argument (ex2.approx.f32)
+  kPolynomial3,   ///< degree-3 polynomial, relative error 9e-5 (FlashAttention-4 on part of the keys)
   kUnknown,
 };
 

@@ -12,7 +12,7 @@ namespace {
 constexpr std::array<std::string_view, 4> kAccumulate = {"fp32", "block_ampere", "block_hopper", "unknown"};
 constexpr std::array<std::string_view, 4> kScoreStore = {"fp32", "bf16", "fp16", "unknown"};
 constexpr std::array<std::string_view, 3> kScaleForm = {"folded", "on_score", "unknown"};
-constexpr std::array<std::string_view, 2> kExponential = {"ex2_approx", "unknown"};
+constexpr std::array<std::string_view, 3> kExponential = {"ex2_approx", "polynomial3", "unknown"};
 constexpr std::array<std::string_view, 3> kRowSumOf = {"unrounded_p", "rounded_p", "unknown"};
 constexpr std::array<std::string_view, 3> kRowSumTree = {"sequential", "quad", "unknown"};
 constexpr std::array<std::string_view, 3> kNormalize = {"reciprocal", "divide", "unknown"};
