@@ -53,7 +53,7 @@ endforeach()
 add_library(assay_headers_alone OBJECT ${alone_sources})
 target_include_directories(assay_headers_alone PRIVATE ${CMAKE_SOURCE_DIR})
 target_compile_options(assay_headers_alone PRIVATE -Wall -Wextra -Wconversion -O0 -g0)
-target_compile_definitions(assay_headers_alone PRIVATE ASSAY_SOURCE_DIR="" ASSAY_PROGRAM="" ASSAY_MUTANTS_PROGRAM="" ASSAY_PYTHON="")
+target_compile_definitions(assay_headers_alone PRIVATE ASSAY_MUTANTS=1 ASSAY_SOURCE_DIR="" ASSAY_PROGRAM="" ASSAY_MUTANTS_PROGRAM="" ASSAY_PYTHON="")
 target_link_libraries(assay_headers_alone PRIVATE nlohmann_json::nlohmann_json ${FMT_TARGET} CLI11::CLI11 GTest::gtest Boost::headers)
 
 set(lint ${Python3_EXECUTABLE} ${CMAKE_SOURCE_DIR}/tests/lint/lint.py)

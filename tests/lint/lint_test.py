@@ -118,7 +118,7 @@ class Lint(unittest.TestCase):
 
     def test_a_registration_that_is_missing_or_too_many_is_red(self):
         self.write("kernels/attention/one.cc", 'RegisterKernel k{{.name = "one_bf16"}};\n')
-        mode = 'RegisterKernel k{{.name = "one_broken"}};\n'
+        mode = 'RegisterKernel k{mutant_of<"one_bf16", Fault::kOne>(\n    "one_broken", "summary")};\n'
         for name, text in {"mode.cc": "", "entry.md": "", "witness.case": "", "mutant.cc": mode}.items():
             self.write(f"failure_catalog/broken/{name}", text)
         self.write("oracle/ops/attention/attention.h", GOOD)
