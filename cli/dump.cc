@@ -2,6 +2,7 @@
 #include "cli/dump.h"
 
 #include <deque>
+#include <nlohmann/json.hpp>
 
 #include "cases/safetensors.h"
 #include "oracle/arithmetic_json.h"

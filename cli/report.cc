@@ -2,6 +2,7 @@
 #include <fstream>
 
 #include <fmt/format.h>
+#include <nlohmann/json.hpp>
 
 #include "cli/verbs.h"
 #include "oracle/error.h"

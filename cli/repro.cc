@@ -1,5 +1,6 @@
 // `assay repro CASE --kernel K`: one case in full: bits, certified digits, bound, verdict, and what allclose says.
 #include <fmt/format.h>
+#include <nlohmann/json.hpp>
 
 #include "cases/file_source.h"
 #include "cases/materialize.h"

@@ -8,6 +8,7 @@
 #include <cerrno>
 #include <limits>
 #include <stdexcept>
+#include <nlohmann/json.hpp>
 
 namespace assay {
 namespace {

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <stdexcept>
+#include <nlohmann/json.hpp>
 
 #include "kernels/invoke.h"
 #include "kernels/protocol.h"

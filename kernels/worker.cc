@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstring>
 #include <optional>
+#include <nlohmann/json.hpp>
 
 #include "kernels/guard.h"
 #include "kernels/process.h"

@@ -1,7 +1,7 @@
 // Declared arithmetic as JSON: every enum value by name, so that a record can be read without this source.
 #pragma once
 
-#include <nlohmann/json.hpp>
+#include <nlohmann/json_fwd.hpp>
 
 #include "oracle/arithmetic.h"
 #include "oracle/json_field.h"

@@ -5,6 +5,7 @@
 
 #include <charconv>
 #include <limits>
+#include <nlohmann/json.hpp>
 
 #include "oracle/error.h"
 

@@ -15,6 +15,7 @@
 #include <sstream>
 #include <thread>
 #include <vector>
+#include <nlohmann/json.hpp>
 
 // Written by cmake/commit.cmake at every build; absent where the build has no such step.
 #if __has_include("assay_commit.h")

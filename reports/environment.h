@@ -1,7 +1,7 @@
 // Environment of a run: date, machine, build, commit, GPU and library versions, as JSON for records and reports.
 #pragma once
 
-#include <nlohmann/json.hpp>
+#include <nlohmann/json_fwd.hpp>
 #include <string>
 
 namespace assay {

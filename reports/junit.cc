@@ -2,6 +2,7 @@
 #include "reports/junit.h"
 
 #include <fmt/format.h>
+#include <nlohmann/json.hpp>
 
 #include "reports/view.h"
 

@@ -5,6 +5,7 @@
 
 #include <array>
 #include <set>
+#include <nlohmann/json.hpp>
 
 #include "oracle/error.h"
 #include "oracle/arithmetic_json.h"

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <set>
+#include <nlohmann/json.hpp>
 
 namespace assay {
 

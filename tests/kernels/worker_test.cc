@@ -14,6 +14,7 @@
 #include <stdexcept>
 #include <string>
 #include <thread>
+#include <nlohmann/json.hpp>
 
 #include "kernels/protocol.h"
 #include "oracle/error.h"

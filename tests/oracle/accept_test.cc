@@ -87,6 +87,8 @@ TEST(Accept, AtABinadeEdgeTheSmallerGapCountsBelow) {
 TEST(Accept, TheRadiusWidensTheSet) {
   EXPECT_FALSE(takes(Format::kFp32, kNumber, 1.0, 0, 1 + 0x1p-22));
   EXPECT_TRUE(takes(Format::kFp32, kNumber, 1.0, 0, 1 + 0x1p-22, 0x1p-22));
+  EXPECT_TRUE(takes(Format::kFp32, kNumber, 1.0, 0, 1 - 0x1p-22, 0x1p-22));
+  EXPECT_FALSE(takes(Format::kFp32, kNumber, 1.0, 0, 1 - 0x1p-21, 0x1p-22));
   EXPECT_TRUE(takes(Format::kFp32, kNumber, 1.0, 0, 1e30, kInf));
 }
 

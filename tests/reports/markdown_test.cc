@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <sstream>
+#include <nlohmann/json.hpp>
 
 #include "reports/view.h"
 #include "tests/reports/example.h"

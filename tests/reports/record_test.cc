@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <functional>
+#include <nlohmann/json.hpp>
 
 #include "oracle/arithmetic_json.h"
 #include "oracle/error.h"
