@@ -82,7 +82,7 @@ int judge(const Options& options) {
     fill_from_file(source_of(dump, path, layout.role), spec, output.bytes.data());
     outcome.outputs.push_back(std::move(output));
   }
-  Record record = judge_outputs(c, problem, arithmetic_of(options, c, dump, path), std::move(outcome));
+  Record record = judge_outputs(c, problem, arithmetic_of(options, c, dump, path), outcome);
   record.kernel = "dump:" + std::filesystem::path(options.file).filename().string();
   record.suite = "judge";
   record.repro = "assay judge " + shell_quoted(path);

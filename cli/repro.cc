@@ -66,15 +66,13 @@ int repro(const Options& options) {
   const std::unique_ptr<Runner> fleet = open_fleet(std::chrono::seconds(options.deadline));
   choose_kernels(*fleet, {options.kernel});
   const Problem problem = materialize(c);
-  RunOutcome run = fleet->run(options.kernel, problem.params, problem.inputs, problem.outputs);
+  const RunOutcome run = fleet->run(options.kernel, problem.params, problem.inputs, problem.outputs);
   const std::string output_hash = run.status == RunStatus::kOk ? hash_of(run.outputs) : "none";
-  const Arithmetic declared = run.declared;
-  const std::vector<Tensor> outputs = run.outputs;
   if (!options.dump.empty()) {
     if (run.status != RunStatus::kOk) throw InputError("--dump " + options.dump + ": the run gave no outputs: " + run.reason);
-    write_dump(options.dump, c, problem, outputs, declared);
+    write_dump(options.dump, c, problem, run.outputs, run.declared);
   }
-  Record record = judge_outputs(c, problem, declared, std::move(run));
+  Record record = judge_outputs(c, problem, run.declared, run);
   record.kernel = options.kernel;
   record.suite = "repro";
   if (options.json) {
@@ -82,14 +80,14 @@ int repro(const Options& options) {
     return exit_code(summarize({record}));
   }
   fmt::print("case      {}\nkernel    {} {}\ndeclared  {}\ninputs    xxh64 {}\noutputs   xxh64 {}\n", record.case_line,
-             record.kernel, record.variant, to_json(declared).dump(), hash_of(problem.inputs), output_hash);
+             record.kernel, record.variant, to_json(run.declared).dump(), hash_of(problem.inputs), output_hash);
   for (std::size_t i = 0; i < record.measurement.outputs.size(); ++i)
     fmt::print("{}", worst_element(op_named(c.op), problem, i, record.measurement.outputs[i]));
   for (const KnownWrong& wrong : record.known_wrong)
     if (wrong.applicable) fmt::print("  {:<22} {}\n", wrong.name, wrong.rejected ? "would be rejected" : "would PASS here");
-  if (!outputs.empty()) {
-    const Truth truth = op_named(c.op).evaluate(problem, declared).truth;
-    for (std::size_t i = 0; i < outputs.size(); ++i) fmt::print("{}", allclose_line(truth.outputs[i], outputs[i]));
+  if (!run.outputs.empty()) {
+    const Truth truth = op_named(c.op).evaluate(problem, run.declared).truth;
+    for (std::size_t i = 0; i < run.outputs.size(); ++i) fmt::print("{}", allclose_line(truth.outputs[i], run.outputs[i]));
   }
   const Verdict& v = record.verdict;
   fmt::print("verdict   {}{}{}{}\n", verdict_name(v.kind), v.mode.empty() ? "" : " " + v.mode,

@@ -68,7 +68,7 @@ Verdict verdict_of_outputs(const Scene& scene) {
 
 }  // namespace
 
-Record judge_outputs(const Case& c, const Problem& problem, const Arithmetic& declared, RunOutcome run) {
+Record judge_outputs(const Case& c, const Problem& problem, const Arithmetic& declared, const RunOutcome& run) {
   Record record;
   record.case_line = print_case(c);
   record.variant = run.facts.variant;
@@ -93,10 +93,9 @@ Record judge_outputs(const Case& c, const Problem& problem, const Arithmetic& de
 
 Record run_problem(const Case& c, const Problem& problem, std::string_view kernel, Runner& runner) {
   const auto start = std::chrono::steady_clock::now();
-  RunOutcome run = runner.run(kernel, problem.params, problem.inputs, problem.outputs);
+  const RunOutcome run = runner.run(kernel, problem.params, problem.inputs, problem.outputs);
   const double kernel_seconds = seconds_since(start);
-  const Arithmetic declared = run.declared;
-  Record record = judge_outputs(c, problem, declared, std::move(run));
+  Record record = judge_outputs(c, problem, run.declared, run);
   record.kernel = kernel;
   record.kernel_seconds = kernel_seconds;
   return record;

@@ -16,6 +16,7 @@ Record run_case(const Case& c, std::string_view kernel, Runner& runner);
 Record run_problem(const Case& c, const Problem& problem, std::string_view kernel, Runner& runner);
 
 /// The same verdict for outputs somebody already has (`assay judge`).
-Record judge_outputs(const Case& c, const Problem& problem, const Arithmetic& declared, RunOutcome outcome);
+Record judge_outputs(const Case& c, const Problem& problem, const Arithmetic& declared,
+                     const RunOutcome& run);
 
 }  // namespace assay

@@ -159,7 +159,8 @@ TEST_F(Program, HostileDumpsGetOneLineAndExitCodeTwo) {
 TEST_F(Program, DoctorAndListAnswer) {
   const Outcome doctor = assay("doctor --json");
   EXPECT_EQ(doctor.exit, 0) << doctor.text;
-  for (const auto& check : nlohmann::json::parse(doctor.text).at("checks")) EXPECT_TRUE(check.at("ok").get<bool>()) << check;
+  const nlohmann::json report = nlohmann::json::parse(doctor.text);
+  for (const auto& check : report.at("checks")) EXPECT_TRUE(check.at("ok").get<bool>()) << check;
   const nlohmann::json list = nlohmann::json::parse(assay("list --json").text);
   for (const char* what : {"ops", "kernels", "modes", "suites", "recipes"}) EXPECT_FALSE(list.at(what).empty()) << what;
   EXPECT_NE(assay("explain M07").text.find("false_max"), std::string::npos);

@@ -47,7 +47,7 @@ TEST(BoundT0, HoldsForUndeclaredArithmeticToo) {
     const Case c = parse_case(line);
     const Problem problem = materialize(c);
     for (const KernelIdentity& kernel : runner->kernels()) {
-      RunOutcome run = runner->run(kernel.name, problem.params, problem.inputs, problem.outputs);
+      const RunOutcome run = runner->run(kernel.name, problem.params, problem.inputs, problem.outputs);
       if (run.status != RunStatus::kOk) continue;
       const Arithmetic declared = run.declared;
       const Op& op = op_named(c.op);
@@ -55,7 +55,7 @@ TEST(BoundT0, HoldsForUndeclaredArithmeticToo) {
       for (std::size_t k = 0; k < narrow.outputs.size(); ++k)
         for (std::size_t i = 0; i < narrow.outputs[k].tau.size(); ++i)
           ASSERT_LE(narrow.outputs[k].tau[i], wide.outputs[k].tau[i]) << kernel.name << " " << line;
-      EXPECT_NE(judge_outputs(c, problem, {}, std::move(run)).verdict.kind, CaseVerdict::kUnclassified) << kernel.name << line;
+      EXPECT_NE(judge_outputs(c, problem, {}, run).verdict.kind, CaseVerdict::kUnclassified) << kernel.name << line;
     }
   }
 }
