@@ -2,6 +2,7 @@
 #include "reports/view.h"
 
 #include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
 
 #include "tests/reports/example.h"
 
