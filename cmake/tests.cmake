@@ -32,6 +32,11 @@ foreach(source ${test_sources})
   add_test(NAME ${name} COMMAND ${name})
 endforeach()
 
+if(ASSAY_SANITIZE AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+  # GCC's -fsanitize makes -Wmaybe-uninitialized see ghosts inside std::regex, as its manual warns.
+  target_compile_options(reports.environment_test PRIVATE -Wno-maybe-uninitialized)
+endif()
+
 # Every header compiles alone, and twice. Without optimisation or sanitizers: only the parse counts.
 file(GLOB_RECURSE headers CONFIGURE_DEPENDS RELATIVE ${CMAKE_SOURCE_DIR} ${CMAKE_SOURCE_DIR}/oracle/*.h
   ${CMAKE_SOURCE_DIR}/cases/*.h ${CMAKE_SOURCE_DIR}/kernels/*.h ${CMAKE_SOURCE_DIR}/failure_catalog/*.h
