@@ -18,7 +18,7 @@ bool has_empty_tile(const std::vector<std::int32_t>& keys, std::int64_t kv_len, 
   return std::find(hit.begin(), hit.end(), false) != hit.end();
 }
 
-/// Signature: the rejected rows are NaN in every channel and in the LSE although their inputs are finite, and they are exactly the rows
+/// Signature: what is rejected of a row is NaN, o in every channel, although their inputs are finite, and they belong exactly to the rows
 /// without a key (a), or rows with keys that have an empty tile for one tile size (b).
 std::optional<Diagnosis> detect(const Scene& scene) {
   if (scene.c.op != "attention") return std::nullopt;
@@ -27,10 +27,11 @@ std::optional<Diagnosis> detect(const Scene& scene) {
   std::vector<std::size_t> bad;
   for (std::size_t r = 0; r < scene.evaluation.truth.rows.size(); ++r) {
     const auto rejected = [&](const OutputMeasure& m) { return m.rows[r].rejected > 0; };
-    // Also where only the LSE gives it away: o may be NaN by convention.
+    // Whichever output gives it away: o may be NaN by convention, and the LSE be right all the same.
     const auto nan = [&](const OutputMeasure& m) { return m.rows[r].nan == m.rows[r].judged && m.rows[r].canary == 0; };
     if (std::none_of(outputs.begin(), outputs.end(), rejected)) continue;
-    if (!std::all_of(outputs.begin(), outputs.end(), nan)) return std::nullopt;
+    if (std::any_of(outputs.begin(), outputs.end(), [&](const OutputMeasure& m) { return rejected(m) && !nan(m); }))
+      return std::nullopt;
     bad.push_back(r);
   }
   if (bad.empty()) return std::nullopt;

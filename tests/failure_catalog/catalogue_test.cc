@@ -66,6 +66,20 @@ TEST_F(Catalogue, EveryMutantIsNamedOnItsWitnessAndTheCorrectKernelsAreCleanTher
   }
 }
 
+TEST_F(Catalogue, AMutantsModeIsNamedWhereverItFails) {
+  for (const KernelIdentity& mutant : mutants()) {
+    if (mutant.expects.empty()) continue;
+    int found = 0;
+    for (const Case& c : suite_cases("smoke")) {
+      const Record record = run_case(c, mutant.name, *mutants_);
+      if (record.verdict.kind != CaseVerdict::kFinding && record.verdict.kind != CaseVerdict::kUnclassified) continue;
+      ++found;
+      EXPECT_EQ(record.verdict.mode, mutant.expects) << mutant.name << " " << record.case_line << ": " << record.verdict.evidence;
+    }
+    EXPECT_GT(found, 0) << mutant.name;
+  }
+}
+
 TEST_F(Catalogue, MutantsWithoutAModeAreFound) {
   for (const KernelIdentity& mutant : mutants()) {
     if (!mutant.expects.empty()) continue;
