@@ -32,8 +32,8 @@ struct AccumulationError {
 /// The floor: every block (scalar: every operation) may round in the subnormal range.
 template <class Blocks>
 AccumulationError accumulation_error(Accumulate kind, double terms, const Blocks& blocks) {
-  // (1 + 2^-8) covers the second-order growth of the running prefix: blocks * 2^-20 stays far below it up to 2^12 blocks,
-  // beyond that the factor is the explicit exponential bound.
+  // A block adds unit (A + err) to the error, so n blocks give ((1 + unit)^n - 1) A <= x (1 + x) A with x = n unit <= 1;
+  // (1 + 2^-8) covers the error's own share in the exponents, and fp64. From x = 0.25 on nothing is promised.
   const auto block_fma = [&](int k, double unit) {
     const double count = blocks(k);
     const double grown = count * unit;
