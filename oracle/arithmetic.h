@@ -7,11 +7,12 @@
 
 namespace assay {
 
-/// One matrix product's accumulation (numerics.md 1.1, 2.1).
+/// One matrix product's accumulation (numerics.md 1.1, 2.1). Block FMA: K, F and output bits are those of the architecture's
+/// mma_model for the operands' format; 8-bit inputs exist on Ada (kBlockAmpere there means Ada) and Hopper.
 enum class Accumulate : std::uint8_t {
   kFp32,         ///< scalar fp32 FMA or multiply-add, any order
-  kBlockAmpere,  ///< block FMA, K = 8 for 16-bit inputs, F = 24
-  kBlockHopper,  ///< block FMA, K = 16 for 16-bit inputs, F = 25
+  kBlockAmpere,
+  kBlockHopper,
   kUnknown,
 };
 
@@ -26,7 +27,14 @@ enum class ScaleForm : std::uint8_t {
 
 enum class Exponential : std::uint8_t {
   kEx2Approx,     ///< 2 ulp from the correctly rounded exp2 of its fp32 argument (ex2.approx.f32)
-  kPolynomial3,   ///< degree-3 polynomial, relative error 9e-5 (FlashAttention-4 on part of the keys)
+  kPolynomial3,   ///< degree-3 polynomial on some keys or all, relative error 9e-5 (FlashAttention-4); ex2.approx on the others
+  kUnknown,
+};
+
+/// The hyperbolic tangent of a soft cap.
+enum class Tanh : std::uint8_t {
+  kTwoUlp,   ///< within 2 ulp
+  kApprox,   ///< tanh.approx.f32: relative error 2^-11
   kUnknown,
 };
 
@@ -41,13 +49,16 @@ enum class RowSumTree : std::uint8_t {
 enum class Normalize : std::uint8_t {
   kReciprocal,  ///< rcp.approx(l) then multiply
   kDivide,      ///< IEEE division, or reciprocal by IEEE division then multiply
+  kEveryStep,   ///< O is normalised after every key tile: O = (l O alpha + P V beta) / l_new (FlashAttention-1)
   kUnknown,
 };
 
 enum class Subnormals : std::uint8_t { kKept, kFlushed, kUnknown };
 enum class TileOrder : std::uint8_t { kForward, kBackward, kUnknown };
-/// kEveryTile: O and l are rescaled whenever the maximum rises; kGlobal: the maximum is known before the first exponential.
-enum class MaxPolicy : std::uint8_t { kEveryTile, kGlobal, kUnknown };
+/// kEveryTile: O and l are rescaled whenever the maximum rises; kGlobal: the maximum is known before the first exponential;
+/// kLazy: the maximum is raised only when it would rise by more than `lazy_threshold`, so P may reach 2^lazy_threshold
+/// (FlashAttention-4); kOwnTile: each tile subtracts its own maximum and its sums are rescaled to the common one (FlashAttention-1).
+enum class MaxPolicy : std::uint8_t { kEveryTile, kGlobal, kLazy, kOwnTile, kUnknown };
 
 /// The declared arithmetic of an attention kernel on one case and device. The default is the whole family.
 struct Arithmetic {
@@ -59,6 +70,10 @@ struct Arithmetic {
   /// Format P is rounded to before P V; kFp32 means not rounded. `p_known = false`: any of fp32 and the input format.
   Format p_format = Format::kFp32;
   bool p_known = false;
+  int p_offset = 0;   ///< P is computed, summed and multiplied as 2^p_offset exp2(...), to use an 8-bit format's range
+  int promote_n = 0;  ///< keys whose P V is accumulated from zero and then added in fp32; 0 = not promised, one chain at worst
+  Tanh tanh = Tanh::kUnknown;
+  int lazy_threshold = 0;  ///< of kLazy, in log2 units
   RowSumOf row_sum_of = RowSumOf::kUnknown;
   RowSumTree row_sum_tree = RowSumTree::kUnknown;
   Normalize normalize = Normalize::kUnknown;

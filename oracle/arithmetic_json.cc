@@ -16,9 +16,10 @@ constexpr std::array<std::string_view, 3> kScaleForm = {"folded", "on_score", "u
 constexpr std::array<std::string_view, 3> kExponential = {"ex2_approx", "polynomial3", "unknown"};
 constexpr std::array<std::string_view, 3> kRowSumOf = {"unrounded_p", "rounded_p", "unknown"};
 constexpr std::array<std::string_view, 3> kRowSumTree = {"sequential", "quad", "unknown"};
-constexpr std::array<std::string_view, 3> kNormalize = {"reciprocal", "divide", "unknown"};
+constexpr std::array<std::string_view, 4> kNormalize = {"reciprocal", "divide", "every_step", "unknown"};
+constexpr std::array<std::string_view, 3> kTanh = {"two_ulp", "approx", "unknown"};
 constexpr std::array<std::string_view, 3> kSubnormals = {"kept", "flushed", "unknown"};
-constexpr std::array<std::string_view, 3> kMaxPolicy = {"every_tile", "global", "unknown"};
+constexpr std::array<std::string_view, 5> kMaxPolicy = {"every_tile", "global", "lazy", "own_tile", "unknown"};
 constexpr std::array<std::string_view, 3> kTileOrder = {"forward", "backward", "unknown"};
 
 static_assert(kAccumulate.size() == static_cast<std::size_t>(Accumulate::kUnknown) + 1);
@@ -28,6 +29,7 @@ static_assert(kExponential.size() == static_cast<std::size_t>(Exponential::kUnkn
 static_assert(kRowSumOf.size() == static_cast<std::size_t>(RowSumOf::kUnknown) + 1);
 static_assert(kRowSumTree.size() == static_cast<std::size_t>(RowSumTree::kUnknown) + 1);
 static_assert(kNormalize.size() == static_cast<std::size_t>(Normalize::kUnknown) + 1);
+static_assert(kTanh.size() == static_cast<std::size_t>(Tanh::kUnknown) + 1);
 static_assert(kSubnormals.size() == static_cast<std::size_t>(Subnormals::kUnknown) + 1);
 static_assert(kMaxPolicy.size() == static_cast<std::size_t>(MaxPolicy::kUnknown) + 1);
 static_assert(kTileOrder.size() == static_cast<std::size_t>(TileOrder::kUnknown) + 1);
@@ -45,6 +47,7 @@ void for_each_enum(A& arithmetic, Visit visit) {
   visit("normalize", arithmetic.normalize, kNormalize);
   visit("subnormals", arithmetic.subnormals, kSubnormals);
   visit("max_policy", arithmetic.max_policy, kMaxPolicy);
+  visit("tanh", arithmetic.tanh, kTanh);
   visit("tile_order", arithmetic.tile_order, kTileOrder);
 }
 
@@ -56,6 +59,9 @@ nlohmann::json to_json(const Arithmetic& arithmetic) {
     out[member] = names.at(static_cast<std::size_t>(value));
   });
   out["p_format"] = arithmetic.p_known ? info(arithmetic.p_format).name : std::string_view("unknown");
+  out["p_offset"] = arithmetic.p_offset;
+  out["promote_n"] = arithmetic.promote_n;
+  out["lazy_threshold"] = arithmetic.lazy_threshold;
   out["tile_n"] = arithmetic.tile_n;
   out["splits"] = arithmetic.splits;
   return out;

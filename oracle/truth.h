@@ -47,8 +47,23 @@ struct OutputBound {
   std::vector<ClassSet> also;         ///< further classes that the declared arithmetic may legally produce
 };
 
+/// How much declared structure a bound uses (numerics.md 2.4). kT0: formats and enums. kT1: the running maximum of every key tile
+/// and P's rounding are replayed. kT2: the scores too, through the block-FMA model.
+enum class Level : std::uint8_t { kT0, kT1, kT2 };
+
+/// A further acceptance set of one output under declared structure, parallel to OutputTruth: a kNumber element must also lie in
+/// [RN(mid - tau), RN(mid + tau)]. tau covers the radius of mid; +inf where the level says nothing about the element.
+struct OutputTier {
+  std::vector<double> mid, tau;
+};
+struct Tier {
+  Level level = Level::kT1;
+  std::vector<OutputTier> outputs;  ///< parallel to Truth::outputs; empty vectors for an output that the tier leaves alone
+};
+
 struct Bound {
-  std::vector<OutputBound> outputs;
+  std::vector<OutputBound> outputs;  ///< T0
+  std::vector<Tier> tiers;           ///< ascending levels above T0 for which the declaration suffices
   /// Per row: the name of the intermediate that may leave its format ("S", "P overflow", "l", "O accumulator", ...) with the
   /// threshold, e.g. "P overflow: shift residual 31.2 > 16"; empty = in range.
   std::vector<std::string> out_of_range;

@@ -12,26 +12,35 @@
 
 namespace assay {
 
-/// Scratch and results of one row. Everything in natural-log units. Arrays are parallel to `keys`.
+/// Scratch and results of one row. Everything in natural-log units. Arrays of keys are parallel to `keys`. What depends on the
+/// logits' form (attention.h): y_j = factor_j s_j, x_j = cap(y_j) + bias_j.
 struct RowAnalysis {
   AttentionRow row;
   const HeadOperands* operands = nullptr;
-  double scale = 1;
   bool uniform = false;             ///< an empty row under EmptyOutput::kMean: equal weights over all keys
   std::vector<std::int32_t> keys;   ///< keys with a finite logit, ascending; the set of the softmax
-  std::vector<double> score;        ///< s_j = q.k_j
-  std::vector<double> magnitude;    ///< sum |q_c k_jc|, rounded up
-  std::vector<double> bias;         ///< additive mask value
-  std::vector<double> depth;        ///< D_j = x_max - x_j >= 0 (computed)
-  std::vector<double> p;            ///< normalised weights
-  std::vector<double> eta;          ///< proven error of the computed log-weight, fp64 only
+  std::vector<double> score;        ///< s_j = q.k_j of the stored values
+  std::vector<double> magnitude;    ///< at least sum |q_c k_jc|, rounded up
+  bool magnitude_exact = false;     ///< that sum itself, not |q| |k_j|
+  std::vector<double> factor;       ///< scale q_scale k_scale_j; one element if it is the same for all keys
+  std::vector<double> linear;       ///< y_j, before the soft cap
+  std::vector<double> bias;         ///< ALiBi and additive mask; empty if the case has neither
+  std::vector<double> depth;        ///< D_j = x_max - x_j >= 0 (computed); x_max over the keys, not the sink
+  std::vector<double> p;            ///< normalised weights (they sum to 1 - sink_p)
+  std::vector<double> value_factor; ///< v_scale_j; empty: 1; one element if it is the same for all keys
+  double sink = 0, sink_p = 0;      ///< the sink's logit and its share of the denominator; -inf and 0 without one
+  double psi64 = 0;                 ///< at least every |computed p_j / exact p_j - 1| that fp64 leaves, relative
   double operand_max = 0;           ///< largest finite |q| of the row plus largest |k| of the head
   double score_hull = 0;            ///< largest sum |q_c k_jc| over all admissible keys, also those of x = -inf by their bias
-  double max_logit = 0;             ///< x of the largest logit
-  double sum = 0;                   ///< L = sum exp(x_j - max), >= about 1
-  double lse = 0;                   ///< natural
+  double max_logit = 0;             ///< x_max
+  double min_logit = 0;
+  double sum = 0;                   ///< L = sum exp(x_j - x_max) over the keys, >= about 1
+  double denominator = 0;           ///< L + exp(sink - x_max)
+  double lse = 0;                   ///< natural, as declared (with or without the sink)
   double lse_radius = 0;            ///< natural
+  double effective_keys = 0;        ///< (sum p)^2 / sum p^2
   std::vector<double> o, o_radius;  ///< [dv]
+  std::vector<double> abs_p;        ///< [dv] at least sum p_j v_scale_j |v_jc|, within 2^-10
 };
 
 /// Bound of one row for one declared arithmetic (numerics.md 2.2 to 2.7 with the corrections of 2.14).
@@ -42,6 +51,8 @@ struct RowBound {
   double infinite_v_depth = 0;      ///< beyond this D_j a P may have become 0, so that 0 * inf = NaN is legal
 };
 
+/// T0. Where the cheap majorants (abs_p and the head's largest |v| instead of a pass over all v_j) would widen tau by more than an
+/// eighth, it makes that pass.
 RowBound bound_row(const RowAnalysis& row, const AttentionParams& params, const Arithmetic& arithmetic);
 
 /// The sentences a report prints under "assumptions" for bounds made by bound_row.

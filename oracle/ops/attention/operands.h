@@ -16,6 +16,8 @@ struct HeadOperands {
   std::vector<double> k_by_dim;   ///< [d][keys]: scores are vectorised over keys
   std::vector<double> v;          ///< [keys][dv]; non-finite values stored as 0
   double k_max = 0;                ///< largest finite |k|
+  std::vector<double> v_max;       ///< [dv] largest finite |v| of the channel times its factor, over all keys
+  std::vector<double> v_abs_sum;   ///< [dv] sum of finite |v| times its factor, over all keys, rounded up
   std::vector<std::int32_t> special_v;  ///< keys whose v has a non-finite element, ascending
 };
 

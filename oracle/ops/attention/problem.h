@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "oracle/op.h"
@@ -25,13 +26,26 @@ class AttentionProblem {
   std::int64_t kv_len(std::int64_t batch) const;
   std::int64_t kv_head(std::int64_t head) const { return head / (params_.heads_q / params_.heads_kv); }
 
-  /// Key j may take part in the row by length, causality, window and boolean mask. An additive -inf is data, not structure.
+  /// Key j may take part in the row by length, causality, window, segment and the masks that are structure. An additive -inf is
+  /// data, not structure.
   bool admissible(const AttentionRow& row, std::int64_t key) const;
   /// Admissible keys in ascending order.
   void admissible_keys(const AttentionRow& row, std::vector<std::int32_t>& keys) const;
-  /// Additive mask value; 0 without one.
+  /// [first, end) that length, causality and window leave; `admissible` can only be false inside it if `masks_inside()`.
+  std::pair<std::int64_t, std::int64_t> key_span(const AttentionRow& row) const;
+  bool masks_inside() const;
+
+  /// scale q_scale k_scale_j: y_j = factor s_j. The product of three fp32 numbers, rounded at most once.
+  double score_factor(const AttentionRow& row, std::int64_t key) const;
+  bool same_factor_for_all_keys() const { return params_.descale != Descale::kBlock; }
+  /// ALiBi's and the additive mask's share of the logit, rounded at most once; 0 without either.
   double bias(const AttentionRow& row, std::int64_t key) const;
-  bool has_bias() const { return params_.data_mask == DataMask::kAdditive; }
+  bool has_bias() const { return params_.data_mask == DataMask::kAdditive || params_.alibi != Alibi::kNone; }
+  /// The sink's logit, as stored; -inf without one.
+  double sink(const AttentionRow& row) const;
+  /// v_scale_j, exact: an fp32 number.
+  double value_factor(const AttentionRow& row, std::int64_t key) const;
+  bool has_value_factor() const { return params_.descale != Descale::kNone; }
 
   void load_q(const AttentionRow& row, std::span<double> q) const;                                ///< [d]
   void load_k(std::int64_t batch, std::int64_t kv_head, std::int64_t key, std::span<double> k) const;  ///< [d]
