@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cmath>
 #include <optional>
 
 #include <fmt/format.h>
@@ -40,13 +41,33 @@ std::int64_t total(const Measurement& m, std::int64_t OutputMeasure::*field) {
   return sum;
 }
 
+/// The weakest level that some element fails, and how many fail there.
+struct Failure {
+  Level level = Level::kT0;
+  std::int64_t rejected = 0;
+};
+
+Failure weakest_failure(const Measurement& m) {
+  if (const std::int64_t rejected = total(m, &OutputMeasure::rejected); rejected > 0) return {Level::kT0, rejected};
+  for (const Level level : {Level::kT1, Level::kT2}) {
+    std::int64_t rejected = 0;
+    for (const OutputMeasure& output : m.outputs)
+      for (const TierMeasure& tier : output.tiers)
+        if (tier.level == level) rejected += tier.rejected;
+    if (rejected > 0) return {level, rejected};
+  }
+  return {};
+}
+
 Verdict verdict_of_outputs(const Scene& scene) {
   const Measurement& m = scene.measurement;
   Verdict v;
-  if (const std::int64_t rejected = total(m, &OutputMeasure::rejected); rejected > 0) {
-    v.level = "fail_t0";
-    v.evidence = fmt::format("{} of {} elements lie outside what the declared arithmetic can give", rejected,
-                             total(m, &OutputMeasure::judged));
+  if (const Failure failure = weakest_failure(m); failure.rejected > 0) {
+    const bool formats_alone = failure.level == Level::kT0;
+    v.level = formats_alone ? "fail_t0" : failure.level == Level::kT1 ? "fail_t1" : "fail_t2";
+    v.evidence = fmt::format("{} of {} elements lie outside what the declared {} can give{}", failure.rejected,
+                             total(m, &OutputMeasure::judged), formats_alone ? "arithmetic" : "structure",
+                             formats_alone ? "" : ": the kernel or its declaration is wrong");
     v.kind = CaseVerdict::kUnclassified;
     if (const std::optional<Classification> found = classify(scene)) {
       v.kind = CaseVerdict::kFinding;
@@ -66,9 +87,47 @@ Verdict verdict_of_outputs(const Scene& scene) {
   return v;
 }
 
+std::string highest_level(const Measurement& m) {
+  Level level = Level::kT0;
+  for (const OutputMeasure& output : m.outputs)
+    for (const TierMeasure& tier : output.tiers) level = std::max(level, tier.level);
+  return std::string(level_name(level));
+}
+
+/// Statistics over all judged elements of an output: outputs that are larger or smaller than the replay by a common factor. Warns
+/// beyond six standard errors and what truncation of aligned products may shift: 2^-23 per block of 16 keys (numerics.md 1.1).
+void warn_of_gain(const Evaluation& evaluation, const Measurement& m, std::vector<std::string>& warnings) {
+  constexpr double kErrors = 6;
+  constexpr std::int64_t kEnough = 1000;
+  std::int32_t keys = 0;
+  for (const RowFacts& row : evaluation.truth.rows) keys = std::max(keys, row.keys);
+  const double truncation = (8 + static_cast<double>(keys) / 16) * 0x1p-23;
+  for (const OutputMeasure& output : m.outputs)
+    for (const TierMeasure& tier : output.tiers)
+      if (output.role == "o" && tier.rejected == 0 && tier.judged >= kEnough &&
+          std::abs(tier.gain) > kErrors * tier.gain_error + truncation)
+        warnings.push_back(fmt::format("{} is {:+.2e}({:.0e}) of the {} replay too large, on all {} elements together", output.role,
+                                       tier.gain, tier.gain_error, level_name(tier.level), tier.judged));
+}
+
+/// What the outputs say about a structure that the kernel does not declare, and whether T1 under that structure would hold.
+void infer_structure(const Op& op, const Problem& problem, const Arithmetic& declared, const std::vector<Tensor>& outputs,
+                     Record& record) {
+  if (op.infer == nullptr) return;
+  record.inferred = op.infer(problem, declared, outputs);
+  if (!record.inferred) return;
+  const Evaluation evaluation = op.evaluate(problem, record.inferred->arithmetic, Level::kT1);
+  const Measurement m = measure(evaluation, outputs);
+  const Failure failure = weakest_failure(m);
+  if (failure.rejected > 0)
+    record.warnings.push_back(fmt::format("{} elements lie outside T1 under the inferred structure ({})", failure.rejected,
+                                          record.inferred->structure));
+  warn_of_gain(evaluation, m, record.warnings);
+}
+
 }  // namespace
 
-Record judge_outputs(const Case& c, const Problem& problem, const Arithmetic& declared, const RunOutcome& run) {
+Record judge_outputs(const Case& c, const Problem& problem, const Arithmetic& declared, const RunOutcome& run, Level level) {
   Record record;
   record.case_line = print_case(c);
   record.variant = run.facts.variant;
@@ -79,9 +138,13 @@ Record judge_outputs(const Case& c, const Problem& problem, const Arithmetic& de
   }
   const auto start = std::chrono::steady_clock::now();
   const Op& op = op_named(c.op);
-  const Evaluation evaluation = op.evaluate(problem, declared);
+  const Evaluation evaluation = op.evaluate(problem, declared, level);
   record.measurement = measure(evaluation, run.outputs);
+  record.bound_level = highest_level(record.measurement);
   record.verdict = verdict_of_outputs({c, problem, evaluation, record.measurement, run.outputs});
+  warn_of_gain(evaluation, record.measurement, record.warnings);
+  if (level >= Level::kT1 && evaluation.bound.tiers.empty() && record.verdict.kind == CaseVerdict::kClean)
+    infer_structure(op, problem, declared, run.outputs, record);
   record.known_wrong = op.known_wrong(problem, evaluation);
   const bool sampled = std::any_of(problem.inputs.begin(), problem.inputs.end(), [](const Tensor& t) { return t.layout.role == "rows"; });
   for (const RowFacts& row : evaluation.truth.rows)
@@ -91,18 +154,18 @@ Record judge_outputs(const Case& c, const Problem& problem, const Arithmetic& de
   return record;
 }
 
-Record run_problem(const Case& c, const Problem& problem, std::string_view kernel, Runner& runner) {
+Record run_problem(const Case& c, const Problem& problem, std::string_view kernel, Runner& runner, Level level) {
   const auto start = std::chrono::steady_clock::now();
   const RunOutcome run = runner.run(kernel, problem.params, problem.inputs, problem.outputs);
   const double kernel_seconds = seconds_since(start);
-  Record record = judge_outputs(c, problem, run.declared, run);
+  Record record = judge_outputs(c, problem, run.declared, run, level);
   record.kernel = kernel;
   record.kernel_seconds = kernel_seconds;
   return record;
 }
 
-Record run_case(const Case& c, std::string_view kernel, Runner& runner) {
-  return run_problem(c, materialize(c), kernel, runner);
+Record run_case(const Case& c, std::string_view kernel, Runner& runner, Level level) {
+  return run_problem(c, materialize(c), kernel, runner, level);
 }
 
 }  // namespace assay

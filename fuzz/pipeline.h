@@ -10,13 +10,15 @@
 namespace assay {
 
 /// parse -> materialize -> kernel -> oracle -> measure -> classify -> record. Throws InputError for a bad case line only.
-Record run_case(const Case& c, std::string_view kernel, Runner& runner);
+/// `level`: the highest that is tried; what the kernel declares decides whether it is reached.
+Record run_case(const Case& c, std::string_view kernel, Runner& runner, Level level = Level::kT1);
 
 /// run_case behind `materialize`, for callers that run several kernels on one case's bits.
-Record run_problem(const Case& c, const Problem& problem, std::string_view kernel, Runner& runner);
+Record run_problem(const Case& c, const Problem& problem, std::string_view kernel, Runner& runner,
+                   Level level = Level::kT1);
 
 /// The same verdict for outputs somebody already has (`assay judge`).
-Record judge_outputs(const Case& c, const Problem& problem, const Arithmetic& declared,
-                     const RunOutcome& run);
+Record judge_outputs(const Case& c, const Problem& problem, const Arithmetic& declared, const RunOutcome& run,
+                     Level level = Level::kT1);
 
 }  // namespace assay

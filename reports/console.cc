@@ -58,6 +58,10 @@ std::string console_report(const std::vector<Record>& records, int examples) {
   std::string out = verdict_line(records) + "\n\n";
   append_table(out, records);
   append_failures(out, records, static_cast<std::size_t>(std::max(examples, 1)));
+  if (const auto groups = warnings(records); !groups.empty()) {
+    out += "\nwarnings (evidence, not failures), with the first of each kind:\n";
+    for (const auto& [text, count] : groups) out += fmt::format("  {:>5} {}\n", count, text);
+  }
   if (const auto groups = not_judged(records); !groups.empty()) {
     out += "\nnot judged, with the reason of the first of each kind:\n";
     for (const Group& group : groups)

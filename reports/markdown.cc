@@ -105,6 +105,15 @@ std::string markdown_report(const std::vector<Record>& records, const nlohmann::
   append_header(out, table_header());
   for (const TableRow& row : table(records)) append_row(out, table_cells(row));
   out += "\n\"worst used\": largest part of the tolerance that one element used; above 1 it is outside.\n";
+  if (const auto rows = tightness(records); !rows.empty()) {
+    out += "\n## How tight\n\nPer kernel, output and level, over the judged cases. Bit-equal: to the level's rounded answer.\n\n";
+    append_header(out, tightness_header());
+    for (const Tightness& row : rows) append_row(out, tightness_cells(row));
+  }
+  if (const auto groups = warnings(records); !groups.empty()) {
+    out += "\n## Warnings\n\nEvidence, not failures.\n\n";
+    for (const auto& [text, count] : groups) out += fmt::format("- {} ({} records)\n", markdown_cell(text), count);
+  }
   append_not_judged(out, records);
   if (const auto counts = detection(records); !counts.empty()) {
     out += "\n## What this run could have seen\n\n";

@@ -75,7 +75,53 @@ ElementReport element_from_json(const JsonField& field) {
   return e;
 }
 
+nlohmann::json to_json(const TierMeasure& t) {
+  return {{"level", level_name(t.level)},
+          {"judged", t.judged},
+          {"rejected", t.rejected},
+          {"bit_equal", t.bit_equal},
+          {"median_tau", number_to_json(t.median_tau)},
+          {"median_tau_ulp", number_to_json(t.median_tau_ulp)},
+          {"gain", number_to_json(t.gain)},
+          {"gain_error", number_to_json(t.gain_error)},
+          {"worst", to_json(t.worst)}};
+}
+
+TierMeasure tier_from_json(const JsonField& field) {
+  TierMeasure t;
+  const std::string level = field["level"].text();
+  t.level = level == level_name(Level::kT1) ? Level::kT1 : Level::kT2;
+  if (level != level_name(t.level)) field["level"].fail("T1 or T2");
+  t.judged = field["judged"].integer();
+  t.rejected = field["rejected"].integer();
+  t.bit_equal = field["bit_equal"].integer();
+  t.median_tau = field["median_tau"].number();
+  t.median_tau_ulp = field["median_tau_ulp"].number();
+  t.gain = field["gain"].number();
+  t.gain_error = field["gain_error"].number();
+  t.worst = element_from_json(field["worst"]);
+  return t;
+}
+
+nlohmann::json to_json(const Inference& inferred) {
+  return {{"arithmetic", to_json(inferred.arithmetic)},
+          {"structure", inferred.structure},
+          {"bit_equal", number_to_json(inferred.bit_equal)},
+          {"runner_up", number_to_json(inferred.runner_up)},
+          {"rounded_truth", number_to_json(inferred.rounded_truth)}};
+}
+
+Inference inference_from_json(const JsonField& field) {
+  return {.arithmetic = arithmetic_from_json(field["arithmetic"]),
+          .structure = field["structure"].text(),
+          .bit_equal = field["bit_equal"].number(),
+          .runner_up = field["runner_up"].number(),
+          .rounded_truth = field["rounded_truth"].number()};
+}
+
 nlohmann::json to_json(const OutputMeasure& o) {
+  nlohmann::json tiers = nlohmann::json::array();
+  for (const TierMeasure& tier : o.tiers) tiers.push_back(to_json(tier));
   return {{"role", o.role},
           {"judged", o.judged},
           {"rejected", o.rejected},
@@ -89,6 +135,8 @@ nlohmann::json to_json(const OutputMeasure& o) {
           {"max_error", number_to_json(o.max_error)},
           {"max_ulp_error", number_to_json(o.max_ulp_error)},
           {"median_tau", number_to_json(o.median_tau)},
+          {"median_tau_ulp", number_to_json(o.median_tau_ulp)},
+          {"tiers", std::move(tiers)},
           {"worst", to_json(o.worst)}};
 }
 
@@ -107,6 +155,9 @@ OutputMeasure output_from_json(const JsonField& field) {
   o.max_error = field["max_error"].number();
   o.max_ulp_error = field["max_ulp_error"].number();
   o.median_tau = field["median_tau"].number();
+  if (field.has("median_tau_ulp")) o.median_tau_ulp = field["median_tau_ulp"].number();
+  if (field.has("tiers"))
+    for (const JsonField& tier : field["tiers"].elements()) o.tiers.push_back(tier_from_json(tier));
   o.worst = element_from_json(field["worst"]);
   return o;
 }
@@ -148,6 +199,9 @@ Record record_from_json(const JsonField& field) {
     record.known_wrong.push_back({wrong["name"].text(), wrong["applicable"].boolean(), wrong["rejected"].boolean()});
   for (const JsonField& assumption : field["assumptions"].elements()) record.assumptions.push_back(assumption.text());
   record.repro = field.text_or_empty("repro");
+  if (field.has("inferred")) record.inferred = inference_from_json(field["inferred"]);
+  if (field.has("warnings"))
+    for (const JsonField& warning : field["warnings"].elements()) record.warnings.push_back(warning.text());
   if (field.has("sampled_rows"))
     for (const JsonField& row : field["sampled_rows"].elements()) {
       const std::vector<JsonField> index = row.elements();
@@ -191,6 +245,7 @@ std::string_view verdict_name(CaseVerdict verdict) { return kVerdictNames.at(sta
 
 void add(Summary& summary, const Record& record) {
   ++summary.cases;
+  summary.warned += !record.warnings.empty();
   switch (record.verdict.kind) {
     case CaseVerdict::kClean: ++summary.clean; break;
     case CaseVerdict::kFinding: ++summary.findings; break;
@@ -221,7 +276,8 @@ nlohmann::json to_json(const Summary& s) {
           {"findings", s.findings},   {"unclassified", s.unclassified},
           {"vacuous", s.vacuous},     {"out_of_range", s.out_of_range},
           {"uncertain", s.uncertain}, {"skipped", s.skipped},
-          {"crashed", s.crashed},     {"hung", s.hung}};
+          {"crashed", s.crashed},     {"hung", s.hung},
+          {"warned", s.warned}};
 }
 
 nlohmann::json to_json(const Record& record) {
@@ -242,6 +298,8 @@ nlohmann::json to_json(const Record& record) {
                         {"cells", record.cells}};
   put_text(out, "variant", record.variant);
   put_text(out, "repro", record.repro);
+  if (record.inferred) out["inferred"] = to_json(*record.inferred);
+  if (!record.warnings.empty()) out["warnings"] = record.warnings;
   if (!record.sampled_rows.empty()) out["sampled_rows"] = record.sampled_rows;
   return out;
 }

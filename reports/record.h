@@ -3,6 +3,7 @@
 
 #include <array>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -21,7 +22,7 @@ std::string_view verdict_name(CaseVerdict verdict);  ///< "clean", "finding", ..
 
 struct Verdict {
   CaseVerdict kind = CaseVerdict::kClean;
-  std::string level;     ///< "fail_t0" for findings and unclassified failures
+  std::string level;     ///< findings and unclassified failures: "fail_t0", "fail_t1", "fail_t2", or "invariant"
   std::string mode;      ///< findings: the mode's name
   std::string evidence;  ///< findings: what the detector saw
   std::string reason;    ///< out_of_range, skipped, uncertain, vacuous, crashed, hung
@@ -33,7 +34,9 @@ struct Record {
   std::string kernel;
   std::string variant;
   Arithmetic declared;
-  std::string bound_level = "T0";
+  std::string bound_level = "T0";        ///< the highest level that judged an element
+  std::optional<Inference> inferred;     ///< structure found in the outputs of a kernel that does not declare it
+  std::vector<std::string> warnings;     ///< level `warn`: statistics, or a bound under an inferred structure; never a failure
   Measurement measurement;
   Verdict verdict;
   std::vector<KnownWrong> known_wrong;
@@ -47,6 +50,7 @@ struct Record {
 struct Summary {
   std::int64_t cases = 0, clean = 0, findings = 0, unclassified = 0, vacuous = 0, out_of_range = 0, uncertain = 0,
                skipped = 0, crashed = 0, hung = 0;
+  std::int64_t warned = 0;  ///< records with warnings, whatever their verdict
 };
 void add(Summary& summary, const Record& record);
 Summary summarize(const std::vector<Record>& records);

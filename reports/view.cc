@@ -4,7 +4,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <set>
+#include <tuple>
 #include <nlohmann/json.hpp>
 
 namespace assay {
@@ -87,6 +89,7 @@ std::string verdict_line(const std::vector<Record>& records) {
   count(s.vacuous, "vacuous", "vacuous");
   count(s.uncertain, "uncertain", "uncertain");
   count(s.skipped, "skipped", "skipped");
+  count(s.warned, "with a warning", "with warnings");
   std::set<std::string> levels;
   for (const Record& record : records)
     if (judged(record.verdict.kind)) levels.insert(record.bound_level);
@@ -107,25 +110,34 @@ std::string repro_command(const Record& record) {
   return fmt::format("assay repro {} --kernel {}", shell_quoted(record.case_line), record.kernel);
 }
 
+ElementReport worst_element(const OutputMeasure& output) {
+  if (output.worst.rejected) return output.worst;
+  for (const TierMeasure& tier : output.tiers)
+    if (tier.worst.rejected) return tier.worst;
+  return output.worst;
+}
+
 const OutputMeasure* worst_output(const Record& record) {
   const OutputMeasure* worst = nullptr;
   for (const OutputMeasure& output : record.measurement.outputs)
-    if (output.worst.element >= 0 && (worst == nullptr || output.worst.used > worst->worst.used)) worst = &output;
+    if (output.worst.element >= 0 && (worst == nullptr || worst_element(output).used > worst_element(*worst).used)) worst = &output;
   return worst;
 }
 
 double worst_used(const Record& record) {
   const OutputMeasure* worst = worst_output(record);
-  return worst == nullptr ? 0 : worst->worst.used;
+  return worst == nullptr ? 0 : worst_element(*worst).used;
 }
 
 std::string describe_worst(const Record& record) {
   const OutputMeasure* worst = worst_output(record);
   if (worst == nullptr) return "";
-  const ElementReport& e = worst->worst;
-  return fmt::format("{} element {} (row {}): {:#x} = {}, truth {} +- {:.2g}, tau {}, used {}; {} of {} rejected",
-                     worst->role, e.element, e.row, e.code, short_number(e.value), short_number(e.mid), e.radius,
-                     short_number(e.tau), short_number(e.used), worst->rejected, worst->judged);
+  const ElementReport e = worst_element(*worst);
+  std::string text = fmt::format("{} element {} (row {}): {:#x} = {}, truth {} +- {:.2g}, tau {}, used {}; {} of {} rejected",
+                                 worst->role, e.element, e.row, e.code, short_number(e.value), short_number(e.mid), e.radius,
+                                 short_number(e.tau), short_number(e.used), worst->rejected, worst->judged);
+  for (const TierMeasure& tier : worst->tiers) text += fmt::format(", {} at {}", tier.rejected, level_name(tier.level));
+  return text;
 }
 
 std::string verdict_text(const Record& record) {
@@ -172,6 +184,72 @@ std::vector<std::string> table_cells(const TableRow& row) {
 std::vector<Group> failures(const std::vector<Record>& records) { return grouped(records, true, true); }
 
 std::vector<Group> not_judged(const std::vector<Record>& records) { return grouped(records, false, false); }
+
+std::vector<Tightness> tightness(const std::vector<Record>& records) {
+  std::vector<Tightness> rows;
+  std::vector<std::vector<double>> ulps;
+  std::map<std::tuple<std::string, std::string, std::string>, std::size_t> known;
+  const auto see = [&](const Record& record, const std::string& role, std::string_view level, std::int64_t elements,
+                       std::int64_t rejected, std::int64_t equal, double tau_ulp, double used) {
+    const auto [it, is_new] = known.emplace(std::tuple(record.kernel, role, std::string(level)), rows.size());
+    if (is_new) rows.push_back({.kernel = record.kernel, .role = role, .level = std::string(level)}), ulps.emplace_back();
+    Tightness& row = rows[it->second];
+    ++row.records;
+    row.elements += elements;
+    row.rejected += rejected;
+    row.bit_equal += static_cast<double>(equal);
+    if (std::isfinite(tau_ulp)) ulps[it->second].push_back(tau_ulp);
+    if (!failed(record.verdict.kind)) row.worst_used = std::max(row.worst_used, used);
+  };
+  for (const Record& record : records) {
+    if (!judged(record.verdict.kind)) continue;
+    for (const OutputMeasure& o : record.measurement.outputs) {
+      if (o.judged == o.unconstrained) continue;
+      see(record, o.role, level_name(Level::kT0), o.judged - o.unconstrained, o.rejected, o.bit_equal, o.median_tau_ulp,
+          o.worst.used);
+      for (const TierMeasure& tier : o.tiers)
+        see(record, o.role, level_name(tier.level), tier.judged, tier.rejected, tier.bit_equal, tier.median_tau_ulp,
+            tier.worst.used);
+    }
+  }
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    rows[i].bit_equal /= static_cast<double>(std::max<std::int64_t>(1, rows[i].elements));
+    std::sort(ulps[i].begin(), ulps[i].end());
+    if (!ulps[i].empty()) rows[i].median_tau_ulp = ulps[i][ulps[i].size() / 2];
+  }
+  return rows;
+}
+
+const std::vector<std::string>& tightness_header() {
+  static const std::vector<std::string> header = {"kernel",   "output",           "level",     "records",   "elements",
+                                                  "rejected", "median tau / ulp", "bit-equal", "worst used"};
+  return header;
+}
+
+std::vector<std::string> tightness_cells(const Tightness& row) {
+  return {row.kernel,
+          row.role,
+          row.level,
+          fmt::format("{}", row.records),
+          fmt::format("{}", row.elements),
+          fmt::format("{}", row.rejected),
+          short_number(row.median_tau_ulp),
+          fmt::format("{:.1f} %", 100 * row.bit_equal),
+          short_number(row.worst_used)};
+}
+
+std::vector<std::pair<std::string, std::int64_t>> warnings(const std::vector<Record>& records) {
+  std::vector<std::pair<std::string, std::int64_t>> groups;
+  std::map<std::string, std::size_t> known;
+  for (const Record& record : records)
+    for (const std::string& warning : record.warnings) {
+      const std::string text = record.kernel + ": " + warning;
+      const auto [it, is_new] = known.emplace(mask_numbers(text), groups.size());
+      if (is_new) groups.emplace_back(text, 0);
+      ++groups[it->second].second;
+    }
+  return groups;
+}
 
 std::map<std::string, std::pair<std::int64_t, std::int64_t>> detection(const std::vector<Record>& records) {
   std::map<std::string, std::pair<std::int64_t, std::int64_t>> counts;

@@ -28,7 +28,9 @@ std::string repro_command(const Record& record);
 /// Largest part of the tolerance used by any element of the record's outputs; 0 if nothing was judged, +inf for a wrong
 /// class.
 double worst_used(const Record& record);
-/// The output element behind worst_used, or null.
+/// The element that fails at the weakest level, or else the one that uses most of T0's tolerance.
+ElementReport worst_element(const OutputMeasure& output);
+/// The output behind worst_used, or null.
 const OutputMeasure* worst_output(const Record& record);
 /// "o element 17 (row 3): 0x3f80 = 1, truth 0.5 +- 1e-17, tau 0.004, used 125", or empty if nothing was judged.
 std::string describe_worst(const Record& record);
@@ -63,6 +65,21 @@ std::vector<Group> failures(const std::vector<Record>& records);
 /// Out of range, vacuous, uncertain and skipped records by verdict and cause over all kernels (kernel empty), most
 /// first.
 std::vector<Group> not_judged(const std::vector<Record>& records);
+
+/// How tight a level was for one output of one kernel, over its judged records.
+struct Tightness {
+  std::string kernel, role, level;
+  std::int64_t records = 0, elements = 0, rejected = 0;
+  double median_tau_ulp = 0;  ///< median over records of the median of tau in output ulps
+  double bit_equal = 0;       ///< share of elements equal to the level's rounded mid (T0: the rounded truth)
+  double worst_used = 0;      ///< over records that did not fail
+};
+std::vector<Tightness> tightness(const std::vector<Record>& records);
+const std::vector<std::string>& tightness_header();
+std::vector<std::string> tightness_cells(const Tightness& row);
+
+/// Warnings by kernel and kind (numbers masked): "kernel: the first text of the kind" and how many records have it.
+std::vector<std::pair<std::string, std::int64_t>> warnings(const std::vector<Record>& records);
 
 /// How often each known-wrong output was rejected where it applies, over judged records: {rejected, applicable}.
 std::map<std::string, std::pair<std::int64_t, std::int64_t>> detection(const std::vector<Record>& records);
