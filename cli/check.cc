@@ -31,6 +31,7 @@ struct Options {
   double budget = 0;
   int deadline = 120;
   unsigned jobs = 0;
+  Level level = Level::kT1;
   bool json = false;
 };
 
@@ -92,7 +93,7 @@ std::vector<Record> run_all(const Options& options, const std::vector<Work>& wor
             const std::lock_guard lock(mutex);
             progress.show(summary, kernel.name + ": " + print_case(work[i].c));
           }
-          Record record = run_problem(work[i].c, problem, kernel.name, *fleet);
+          Record record = run_problem(work[i].c, problem, kernel.name, *fleet, options.level);
           record.suite = work[i].suite;
           record.cells = coverage_cells(work[i].c);
           const std::lock_guard lock(mutex);
@@ -145,6 +146,7 @@ void add_check(CLI::App& app, int& exit_code) {
   verb->add_option("--budget", o->budget, "start no new case after this many seconds");
   verb->add_option("--deadline", o->deadline, "seconds after which one run counts as hung")->check(CLI::Range(1, 86400));
   verb->add_option("--jobs", o->jobs, "threads, each with its own worker (default: cores)")->check(CLI::Range(1, 1024));
+  add_level_option(*verb, o->level);
   verb->add_option("--save", o->save, "write the JSON document to a file");
   verb->add_option("--md", o->markdown, "write a Markdown report to a file");
   verb->add_option("--junit", o->junit, "write a JUnit report to a file");

@@ -21,6 +21,7 @@ namespace {
 
 struct Options {
   std::string file, line, as;
+  Level level = Level::kT1;
   bool json = false;
 };
 
@@ -82,7 +83,7 @@ int judge(const Options& options) {
     fill_from_file(source_of(dump, path, layout.role), spec, output.bytes.data());
     outcome.outputs.push_back(std::move(output));
   }
-  Record record = judge_outputs(c, problem, arithmetic_of(options, c, dump, path), outcome);
+  Record record = judge_outputs(c, problem, arithmetic_of(options, c, dump, path), outcome, options.level);
   record.kernel = "dump:" + std::filesystem::path(options.file).filename().string();
   record.suite = "judge";
   record.repro = "assay judge " + shell_quoted(path);
@@ -101,6 +102,7 @@ void add_judge(CLI::App& app, int& exit_code) {
   verb->add_option("dump", o->file, "safetensors file")->required();
   verb->add_option("--case", o->line, "case line for the semantics (default: __metadata__.case)");
   verb->add_option("--as", o->as, "judge by the arithmetic that this kernel declares (default: __metadata__.arithmetic, else the whole family)");
+  add_level_option(*verb, o->level);
   verb->add_flag("--json", o->json, "print the JSON document instead of text");
   verb->callback([o, &exit_code] { exit_code = judge(*o); });
 }

@@ -13,6 +13,13 @@
 
 namespace assay {
 
+void add_level_option(CLI::App& verb, Level& level) {
+  const std::map<std::string, Level> names{{"t0", Level::kT0}, {"t1", Level::kT1}, {"t2", Level::kT2}};
+  verb.add_option("--level", level, "highest level to judge by, where the declaration reaches it: t0 (formats), t1 (default; replay "
+                                    "of maxima and of P's rounding), t2 (and of the scores)")
+      ->transform(CLI::CheckedTransformer(names, CLI::ignore_case));
+}
+
 void write_file(const std::string& path, const std::string& text) {
   const std::string temporary = path + ".tmp" + std::to_string(getpid());
   std::ofstream out(temporary, std::ios::binary);

@@ -23,6 +23,7 @@ constexpr double kAllclose = 1e-2;  // atol and rtol that attention tests common
 struct Options {
   std::string line, kernel, dump;
   int deadline = 600;
+  Level level = Level::kT1;
   bool json = false;
 };
 
@@ -44,6 +45,10 @@ std::string worst_element(const Op& op, const Problem& problem, std::size_t outp
   text += fmt::format("    truth {} (certified digits)\n    tau {:.6e}, accepted bits {} .. {}, used {:.6g}\n", digits, e.tau,
                       code_text(layout.format, encode(layout.format, set.low)),
                       code_text(layout.format, encode(layout.format, set.high)), e.used);
+  for (const TierMeasure& tier : m.tiers)
+    text += fmt::format("    {}: {} of {} rejected, {} equal to the rounded replay; worst element {}: replay {:.10g}, tau {:.6e}, "
+                        "used {:.6g}\n", level_name(tier.level), tier.rejected, tier.judged, tier.bit_equal, tier.worst.element,
+                        tier.worst.mid, tier.worst.tau, tier.worst.used);
   return text;
 }
 
@@ -72,7 +77,7 @@ int repro(const Options& options) {
     if (run.status != RunStatus::kOk) throw InputError("--dump " + options.dump + ": the run gave no outputs: " + run.reason);
     write_dump(options.dump, c, problem, run.outputs, run.declared);
   }
-  Record record = judge_outputs(c, problem, run.declared, run);
+  Record record = judge_outputs(c, problem, run.declared, run, options.level);
   record.kernel = options.kernel;
   record.suite = "repro";
   if (options.json) {
@@ -86,11 +91,12 @@ int repro(const Options& options) {
   for (const KnownWrong& wrong : record.known_wrong)
     if (wrong.applicable) fmt::print("  {:<22} {}\n", wrong.name, wrong.rejected ? "would be rejected" : "would PASS here");
   if (!run.outputs.empty()) {
-    const Truth truth = op_named(c.op).evaluate(problem, run.declared).truth;
+    const Truth truth = op_named(c.op).evaluate(problem, run.declared, Level::kT0).truth;
     for (std::size_t i = 0; i < run.outputs.size(); ++i) fmt::print("{}", allclose_line(truth.outputs[i], run.outputs[i]));
   }
+  for (const std::string& warning : record.warnings) fmt::print("warning   {}\n", warning);
   const Verdict& v = record.verdict;
-  fmt::print("verdict   {}{}{}{}\n", verdict_name(v.kind), v.mode.empty() ? "" : " " + v.mode,
+  fmt::print("verdict   {}{}{}{}{}\n", verdict_name(v.kind), v.level.empty() ? "" : " " + v.level, v.mode.empty() ? "" : " " + v.mode,
              v.evidence.empty() ? "" : ": " + v.evidence, v.reason.empty() ? "" : ": " + v.reason);
   return exit_code(summarize({record}));
 }
@@ -104,6 +110,7 @@ void add_repro(CLI::App& app, int& exit_code) {
   verb->add_option("--kernel", o->kernel, "kernel name")->required();
   verb->add_option("--dump", o->dump, "write inputs, outputs and the case to a safetensors file for `assay judge`");
   verb->add_option("--deadline", o->deadline, "seconds after which the run counts as hung")->check(CLI::Range(1, 86400));
+  add_level_option(*verb, o->level);
   verb->add_flag("--json", o->json, "print the JSON document instead of text");
   verb->callback([o, &exit_code] { exit_code = repro(*o); });
 }

@@ -5,6 +5,8 @@
 
 #include <CLI/CLI.hpp>
 
+#include "oracle/truth.h"
+
 namespace assay {
 
 void add_check(CLI::App& app, int& exit_code);
@@ -14,6 +16,9 @@ void add_judge(CLI::App& app, int& exit_code);
 void add_list(CLI::App& app, int& exit_code);
 void add_report(CLI::App& app, int& exit_code);
 void add_repro(CLI::App& app, int& exit_code);
+
+/// `--level t0|t1|t2`: the highest level to try.
+void add_level_option(CLI::App& verb, Level& level);
 
 /// Writes text to a file, or throws EnvironmentError naming it; the old file stays if the disk is full.
 void write_file(const std::string& path, const std::string& text);
