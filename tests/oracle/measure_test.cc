@@ -89,5 +89,59 @@ TEST(Measure, AnUnknownRadiusIsUncertainNotRejected) {
   EXPECT_EQ(m.outputs[0].uncertain, 1);
 }
 
+/// The same output under a further level.
+Evaluation with_tier(Evaluation e, const std::vector<double>& mid, const std::vector<double>& tau) {
+  e.bound.tiers.push_back({Level::kT1, {{mid, tau}}});
+  return e;
+}
+
+TEST(Tiers, AnElementMustLieInEverySet) {
+  const Evaluation e = with_tier(by_hand({1, 1}, 0.25), {1.1, 1.1}, {0.05, 0.05});
+  EXPECT_TRUE(accepted(e, 0, 0, encode(Format::kFp32, 1.12)));
+  EXPECT_FALSE(accepted(e, 0, 0, encode(Format::kFp32, 1.0))) << "inside T0 only";
+  EXPECT_FALSE(accepted(e, 0, 0, encode(Format::kFp32, 1.3))) << "outside both";
+  const Evaluation beyond = with_tier(by_hand({1}, 0.25), {1.3}, {0.1});
+  EXPECT_FALSE(accepted(beyond, 0, 0, encode(Format::kFp32, 1.35))) << "inside T1 only";
+  const Measurement m = measured(e, {1.0F, 1.12F});
+  EXPECT_EQ(m.outputs[0].rejected, 0) << "T0";
+  ASSERT_EQ(m.outputs[0].tiers.size(), 1U);
+  const TierMeasure& tier = m.outputs[0].tiers[0];
+  EXPECT_EQ(tier.judged, 2);
+  EXPECT_EQ(tier.rejected, 1);
+  EXPECT_EQ(tier.worst.element, 0);
+  EXPECT_NEAR(tier.worst.used, 2, 1e-5);
+  EXPECT_EQ(m.outputs[0].rows[0].rejected, 1) << "rows count failures of any level";
+  EXPECT_EQ(m.outputs[0].rows[1].rejected, 0);
+}
+
+TEST(Tiers, ALevelThatSaysNothingAboutAnElementRejectsNothing) {
+  const double inf = std::numeric_limits<double>::infinity();
+  const Evaluation e = with_tier(by_hand({1, 1}, 0.25), {5, 1}, {inf, 0.125});
+  const Measurement m = measured(e, {1.0F, 1.0F});
+  EXPECT_EQ(m.outputs[0].tiers[0].judged, 1);
+  EXPECT_EQ(m.outputs[0].tiers[0].rejected, 0);
+  EXPECT_TRUE(measured(with_tier(by_hand({1}, 0.25), {5}, {inf}), {1.0F}).outputs[0].tiers.empty());
+  EXPECT_TRUE(measured(with_tier(by_hand({0}, 0.25, kZero), {5}, {0.1}), {0.0F}).outputs[0].tiers.empty()) << "a class";
+}
+
+TEST(Tiers, ACommonFactorShowsAsGainWithItsError) {
+  std::vector<double> mid;
+  std::vector<float> values;
+  for (int i = 0; i < 400; ++i) {
+    mid.push_back(i % 2 == 0 ? 1 + i * 1e-3 : -2 + i * 1e-3);
+    values.push_back(static_cast<float>(mid.back() * (1 + 1e-4) + (i % 4 < 2 ? 1e-5 : -1e-5)));
+  }
+  const Evaluation e = with_tier(by_hand(mid, 1), mid, std::vector<double>(mid.size(), 1));
+  const TierMeasure tier = measured(e, values).outputs[0].tiers[0];
+  EXPECT_NEAR(tier.gain, 1e-4, 5 * tier.gain_error);
+  EXPECT_GT(tier.gain_error, 1e-8);
+  EXPECT_LT(tier.gain_error, 1e-6);
+}
+
+TEST(Vacuity, ATierThatRejectsZeroMakesACaseWorthwhile) {
+  EXPECT_TRUE(is_vacuous(by_hand({1}, 1.5)));
+  EXPECT_FALSE(is_vacuous(with_tier(by_hand({1}, 1.5), {1}, {0.1})));
+}
+
 }  // namespace
 }  // namespace assay
