@@ -74,6 +74,10 @@ TEST(Record, ArithmeticHasAStableNameForEveryValue) {
   a.exponential = Exponential::kEx2Approx;
   a.qk = Accumulate::kBlockAmpere;
   a.pv = Accumulate::kFp32;
+  a.tanh = Tanh::kApprox;
+  a.p_offset = 8;
+  a.promote_n = 64;
+  a.lazy_threshold = 3;
   const nlohmann::json expected = {{"qk", "block_ampere"},
                                    {"pv", "fp32"},
                                    {"score_store", "fp16"},
@@ -85,10 +89,57 @@ TEST(Record, ArithmeticHasAStableNameForEveryValue) {
                                    {"subnormals", "flushed"},
                                    {"max_policy", "global"},
                                    {"tile_order", "backward"},
+                                   {"tanh", "approx"},
                                    {"p_format", "unknown"},
+                                   {"p_offset", 8},
+                                   {"promote_n", 64},
+                                   {"lazy_threshold", 3},
                                    {"tile_n", 0},
                                    {"splits", 0}};
   EXPECT_EQ(to_json(a), expected);
+}
+
+/// A record judged at T1, with an inferred structure and a warning.
+Record tiered_record() {
+  Record record = example_record(CaseVerdict::kClean);
+  record.bound_level = "T1";
+  TierMeasure tier;
+  tier.judged = 96;
+  tier.rejected = 2;
+  tier.bit_equal = 90;
+  tier.median_tau = 1e-5;
+  tier.median_tau_ulp = 0.125;
+  tier.gain = -2e-5;
+  tier.gain_error = 1e-6;
+  tier.worst = record.measurement.outputs[0].worst;
+  record.measurement.outputs[0].tiers = {tier};
+  record.measurement.outputs[0].median_tau_ulp = 2.5;
+  record.inferred = Inference{.arithmetic = {.tile_n = 128}, .structure = "tiles of 128", .bit_equal = 0.994, .runner_up = 0.7,
+                              .rounded_truth = 0.6};
+  record.warnings = {"o is 1e-4 too large"};
+  return record;
+}
+
+TEST(Record, TiersInferenceAndWarningsSurvive) {
+  const Record record = tiered_record();
+  const nlohmann::json document = through_text(to_json(std::vector{record}, {}));
+  EXPECT_EQ(document["summary"]["warned"], 1);
+  const Record back = records_from_json(document, "f").at(0);
+  EXPECT_EQ(to_json(back), to_json(record));
+  ASSERT_EQ(back.measurement.outputs[0].tiers.size(), 1U);
+  EXPECT_EQ(back.measurement.outputs[0].tiers[0].gain, -2e-5);
+  EXPECT_EQ(back.measurement.outputs[0].tiers[0].level, Level::kT1);
+  EXPECT_EQ(back.inferred->arithmetic.tile_n, 128);
+  EXPECT_EQ(back.warnings, record.warnings);
+}
+
+TEST(Record, DocumentsFromBeforeTheTiersAreRead) {
+  nlohmann::json document = through_text(to_json(std::vector{example_record(CaseVerdict::kFinding)}, {}));
+  for (nlohmann::json& output : document["records"][0]["measurement"]["outputs"]) output.erase("tiers"), output.erase("median_tau_ulp");
+  for (const char* member : {"tanh", "p_offset", "promote_n", "lazy_threshold"}) document["records"][0]["declared"].erase(member);
+  const Record back = records_from_json(document, "f").at(0);
+  EXPECT_EQ(back.declared, example_record(CaseVerdict::kFinding).declared);
+  EXPECT_TRUE(back.measurement.outputs[0].tiers.empty());
 }
 
 TEST(Record, KeepsNumbersThatJsonCannotWrite) {
@@ -112,28 +163,32 @@ TEST(Record, WritesArithmeticByNameAndReadsEveryValueBack) {
   EXPECT_EQ(to_json(Arithmetic())["qk"], "unknown");
   EXPECT_EQ(to_json(example_record(CaseVerdict::kClean).declared)["qk"], "block_hopper");
   const std::string file = "f";
-  for (int i = 0; i < 4; ++i) {
+  for (int i = 0; i < 5; ++i) {
     Arithmetic a;
-    a.qk = static_cast<Accumulate>(i);
-    a.pv = static_cast<Accumulate>(3 - i);
-    a.score_store = static_cast<ScoreStore>(i);
+    a.qk = static_cast<Accumulate>(i % 4);
+    a.pv = static_cast<Accumulate>((i + 3) % 4);
+    a.score_store = static_cast<ScoreStore>(i % 4);
     a.scale_form = static_cast<ScaleForm>(i % 3);
-    a.exponential = static_cast<Exponential>(i % 2);
+    a.exponential = static_cast<Exponential>(i % 3);
     a.row_sum_of = static_cast<RowSumOf>((i + 1) % 3);
     a.row_sum_tree = static_cast<RowSumTree>((i + 2) % 3);
-    a.normalize = static_cast<Normalize>(i % 3);
+    a.normalize = static_cast<Normalize>(i % 4);
     a.subnormals = static_cast<Subnormals>((i + 1) % 3);
-    a.max_policy = static_cast<MaxPolicy>((i + 2) % 3);
+    a.max_policy = static_cast<MaxPolicy>(i);
     a.tile_order = static_cast<TileOrder>(i % 3);
     a.p_known = i % 2 == 1;
     a.p_format = a.p_known ? Format::kFp16 : Format::kFp32;
+    a.tanh = static_cast<Tanh>((i + 1) % 3);
+    a.p_offset = i;
+    a.promote_n = 32 * i;
+    a.lazy_threshold = 2 * i;
     a.tile_n = 16 * i;
     a.splits = i;
     const nlohmann::json written = to_json(a);
     EXPECT_EQ(arithmetic_from_json(JsonField(written, "", file)), a);
   }
-  EXPECT_EQ(unknown_fields(Arithmetic()), 14);
-  EXPECT_EQ(unknown_fields(example_record(CaseVerdict::kClean).declared), 9);
+  EXPECT_EQ(unknown_fields(Arithmetic()), 15);
+  EXPECT_EQ(unknown_fields(example_record(CaseVerdict::kClean).declared), 10);
 }
 
 TEST(Record, TotalsInTheDocumentAreThoseOfTheRecords) {
@@ -142,7 +197,7 @@ TEST(Record, TotalsInTheDocumentAreThoseOfTheRecords) {
   const nlohmann::json document = to_json(records, {});
   const nlohmann::json expected = {{"cases", 12},  {"clean", 4},        {"findings", 1},  {"unclassified", 1},
                                    {"vacuous", 1}, {"out_of_range", 1}, {"uncertain", 1}, {"skipped", 1},
-                                   {"crashed", 1}, {"hung", 1}};
+                                   {"crashed", 1}, {"hung", 1},         {"warned", 0}};
   EXPECT_EQ(document["summary"], expected);
   std::int64_t by_kind = 0;
   for (const auto& [name, count] : document["summary"].items())
@@ -203,7 +258,7 @@ TEST(Record, ReadingErrorsNameFileAndField) {
   EXPECT_EQ(broken([](auto& d) { d["records"][0]["verdict"]["kind"] = "fine"; }),
             "result.json: records[0].verdict.kind: expected a case verdict, got \"fine\"");
   EXPECT_EQ(broken([](auto& d) { d["records"][0]["declared"]["normalize"] = "guess"; }),
-            "result.json: records[0].declared.normalize: expected one of reciprocal, divide, unknown, got \"guess\"");
+            "result.json: records[0].declared.normalize: expected one of reciprocal, divide, every_step, unknown, got \"guess\"");
   EXPECT_EQ(
       broken([](auto& d) { d["records"][0]["measurement"]["outputs"][0]["worst"]["code"] = "0xzz"; }),
       "result.json: records[0].measurement.outputs[0].worst.code: expected 0x and at most 16 hex digits, got \"0xzz\"");

@@ -18,6 +18,51 @@ TEST(View, VerdictLineNamesTheOutcomeEveryCountAndTheBoundLevel) {
             "1 uncertain, 1 skipped; bounds T0; exit 1");
 }
 
+TEST(View, WarningsAreCountedAndGroupedButFailNothing) {
+  Record one = example_record(CaseVerdict::kClean), two = one;
+  one.warnings = {"12 elements lie outside T1"};
+  two.warnings = {"3 elements lie outside T1"};
+  EXPECT_EQ(verdict_line({one, two}), "PASS: 2 cases, 2 clean, 2 with warnings; bounds T0; exit 0");
+  const auto groups = warnings({one, two, example_record(CaseVerdict::kClean)});
+  ASSERT_EQ(groups.size(), 1U);
+  EXPECT_EQ(groups[0].first, "fa2_bf16: 12 elements lie outside T1");
+  EXPECT_EQ(groups[0].second, 2);
+}
+
+TEST(View, TightnessHasOneRowPerKernelOutputAndLevel) {
+  Record record = example_record(CaseVerdict::kClean);
+  record.measurement.outputs[0].median_tau_ulp = 2.5;
+  TierMeasure tier;
+  tier.judged = 50;
+  tier.bit_equal = 49;
+  tier.median_tau_ulp = 0.25;
+  tier.worst.used = 0.75;
+  record.measurement.outputs[0].tiers = {tier};
+  const auto rows = tightness({record, record, example_record(CaseVerdict::kVacuous)});
+  ASSERT_EQ(rows.size(), 3U);
+  EXPECT_EQ(rows[0].role + rows[0].level, "oT0");
+  EXPECT_EQ(rows[0].elements, 192);
+  EXPECT_EQ(rows[1].level, "T1");
+  EXPECT_EQ(rows[1].elements, 100);
+  EXPECT_DOUBLE_EQ(rows[1].bit_equal, 0.98);
+  EXPECT_EQ(rows[1].median_tau_ulp, 0.25);
+  EXPECT_EQ(rows[1].worst_used, 0.75);
+  for (const Tightness& row : rows) EXPECT_EQ(tightness_cells(row).size(), tightness_header().size());
+}
+
+TEST(View, TheWorstElementIsTheOneThatFailsAtTheWeakestLevel) {
+  Record record = example_record(CaseVerdict::kClean);
+  TierMeasure tier;
+  tier.rejected = 1;
+  tier.worst = {.element = 5, .used = 3, .rejected = true};
+  record.measurement.outputs[0].tiers = {tier};
+  EXPECT_EQ(worst_element(record.measurement.outputs[0]).element, 5);
+  EXPECT_EQ(worst_used(record), 3);
+  EXPECT_NE(describe_worst(record).find("1 at T1"), std::string::npos);
+  record.measurement.outputs[0].worst.rejected = true;
+  EXPECT_EQ(worst_element(record.measurement.outputs[0]).element, 17);
+}
+
 TEST(View, ReproCommandIsOneShellWordPerArgument) {
   Record record = example_record(CaseVerdict::kFinding);
   record.case_line = "attention q=file(it's.safetensors,q,00)";
