@@ -2,6 +2,8 @@
 #pragma once
 
 #include <array>
+#include <map>
+#include <string>
 #include <vector>
 
 #include "oracle/op.h"
@@ -59,6 +61,10 @@ inline constexpr std::array<ParamInfo, 44> kAttentionParams{{
 Params canonical_attention(const Params& params);
 std::vector<InputSpec> attention_inputs(const Params& params);
 std::vector<TensorLayout> attention_outputs(const Params& params);
+Format attention_input_format(const Params& params);
+
+/// Coverage cells: mask, option, layout, kv, descale, dtype, residue and length.
+std::map<std::string, std::string> attention_cells(const Params& params);
 
 /// Known-wrong outputs, computed by the oracle from a sample of the judged rows, and whether the acceptance sets reject them.
 std::vector<KnownWrong> attention_known_wrong(const Problem& problem, const Evaluation& evaluation);
