@@ -34,6 +34,7 @@ struct Kernel {
   bool mutant = false;          ///< a planted fault: only in the mutant program
   std::string_view expects =
       {};  ///< mutants: the failure mode that must be reported, empty if the catalogue has none yet
+  std::string_view base = {};  ///< mutants: the sound kernel; op, formats, contract and declaration are taken from it
   /// A reason why the case is outside the kernel's contract, or nothing.
   std::optional<std::string> (*unsupported)(const Params&);
   Arithmetic (*declared)(const Params&);

@@ -20,17 +20,19 @@ struct KernelName {
   char text[kSize];
 };
 
-/// `kBase` under `kFault`. `expects` is the failure mode that must be reported, empty if the catalogue has none yet.
+/// `kBase` under `kFault`, with its op, formats, contract and declaration. `expects` is the failure mode that must be reported,
+/// empty if the catalogue has none yet.
 template <KernelName kBase, Fault kFault>
-Kernel mutant_of(std::string_view name, std::string_view summary, std::string_view expects, Format format) {
+Kernel mutant_of(std::string_view name, std::string_view summary, std::string_view expects) {
   return {.name = name,
-          .op = "attention",
+          .op = {},
           .summary = summary,
-          .formats = {format},
+          .formats = {},
           .mutant = true,
           .expects = expects,
-          .unsupported = [](const Params& params) { return find_kernel(kBase.text)->unsupported(params); },
-          .declared = [](const Params& params) { return find_kernel(kBase.text)->declared(params); },
+          .base = kBase.text,
+          .unsupported = nullptr,
+          .declared = nullptr,
           .run = [](const Call& call) {
             const PlantFault fault(kFault);
             return find_kernel(kBase.text)->run(call);

@@ -7,7 +7,7 @@ namespace {
 const RegisterKernel kMutant{mutant_of<"fa2_bf16", Fault::kAccumulatorNotRescaled>(
     "fa2_bf16_accumulator_not_rescaled",
     "fa2_bf16 whose O keeps its old scale when the maximum rises",
-    "", Format::kBf16)};
+    "")};
 
 }  // namespace
 }  // namespace assay

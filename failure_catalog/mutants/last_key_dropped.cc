@@ -7,7 +7,7 @@ namespace {
 const RegisterKernel kMutant{mutant_of<"fa2_bf16", Fault::kLastKeyDropped>(
     "fa2_bf16_last_key_dropped",
     "fa2_bf16 that leaves out the last key of each sequence longer than one",
-    "", Format::kBf16)};
+    "")};
 
 }  // namespace
 }  // namespace assay

@@ -7,7 +7,7 @@ namespace {
 const RegisterKernel kMutant{mutant_of<"fa2_bf16", Fault::kMaskShiftedByOne>(
     "fa2_bf16_mask_shifted_by_one",
     "fa2_bf16 whose rows see one key beyond the causal or right window edge",
-    "", Format::kBf16)};
+    "")};
 
 }  // namespace
 }  // namespace assay

@@ -7,7 +7,7 @@ namespace {
 const RegisterKernel kMutant{mutant_of<"fa2_bf16", Fault::kNanEmptyExtent>(
     "fa2_bf16_nan_empty_extent",
     "fa2_bf16 whose shift by the maximum is not guarded: NaN where a row has no admissible key in its first tile",
-    "nan_empty_extent", Format::kBf16)};
+    "nan_empty_extent")};
 
 }  // namespace
 }  // namespace assay

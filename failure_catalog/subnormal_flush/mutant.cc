@@ -7,7 +7,7 @@ namespace {
 const RegisterKernel kMutant{mutant_of<"fa2_bf16", Fault::kSubnormalFlush>(
     "fa2_bf16_subnormal_flush",
     "fa2_bf16 that flushes subnormal V and subnormal outputs to zero",
-    "subnormal_flush", Format::kBf16)};
+    "subnormal_flush")};
 
 }  // namespace
 }  // namespace assay
