@@ -2,6 +2,10 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
+#include <limits>
+#include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -57,5 +61,42 @@ RowBound bound_row(const RowAnalysis& row, const AttentionParams& params, const 
 
 /// The sentences a report prints under "assumptions" for bounds made by bound_row.
 std::vector<std::string> bound_assumptions(const Arithmetic& arithmetic);
+
+/// Calls visit(r, analysis) in the order of `rows` for those rows r of problem.rows() that have finite logits (or are uniform).
+/// The analysis is valid during the call only.
+void analyse_rows(const AttentionProblem& problem, std::span<const std::size_t> rows,
+                  const std::function<void(std::size_t, const RowAnalysis&)>& visit);
+
+/// T1 or T2 of one row: a second acceptance set under declared structure (numerics.md 2.4, (O2)).
+struct RowTier {
+  std::vector<double> mid, tau;   ///< [dv]; tau covers fp64's own error; +inf: the level says nothing about the element
+  double lse_mid = 0;             ///< in the declared base
+  double lse_tau = std::numeric_limits<double>::infinity();
+};
+
+/// Whether the declaration names all the structure that `level` (T1 or T2) replays for these parameters.
+bool tier_applies(const AttentionParams& params, const Arithmetic& arithmetic, Level level);
+
+/// Replays rows of one problem under one declared arithmetic; keeps what it has prepared of a head. One per thread. Only for
+/// levels that apply; `t0` is the row's own bound.
+class TierReplay {
+ public:
+  TierReplay(const AttentionProblem& problem, const Arithmetic& arithmetic);
+  ~TierReplay();
+  TierReplay(const TierReplay&) = delete;
+  TierReplay& operator=(const TierReplay&) = delete;
+  RowTier tier(const RowAnalysis& row, const RowBound& t0, Level level);
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+/// The sentences that T1 and T2 rest on besides those of bound_assumptions.
+std::vector<std::string> tier_assumptions(const Arithmetic& arithmetic, Level level);
+
+/// Op::bound_terms and Op::infer of attention.
+std::vector<BoundTerm> attention_bound_terms(const Problem& problem, const Arithmetic& arithmetic);
+std::optional<Inference> attention_infer(const Problem& problem, const Arithmetic& declared, const std::vector<Tensor>& outputs);
 
 }  // namespace assay
