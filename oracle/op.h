@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <map>
 #include <optional>
 #include <span>
@@ -67,6 +68,12 @@ struct PlantedFault {
 };
 /// Exact output values under a fault, before rounding to the output format; parallel to OutputTruth. NaN: not applicable there.
 using PlantedOutputs = std::vector<std::vector<double>>;
+/// What a planted fault touches in one judged row.
+struct FaultSite {
+  std::string what;  ///< "key 17", "keys 64 to 127"; empty: nothing in this row
+  /// Weight that size 1 takes from the row or adds to it, as a share of the row's; NaN: the fault moves no weight.
+  double weight = std::numeric_limits<double>::quiet_NaN();
+};
 
 /// The structure whose replay gives an output's bits most often (probes.md 2): evidence, not a declaration.
 struct Inference {
@@ -104,6 +111,8 @@ struct Op {
   std::vector<PlantedFault> (*planted_faults)();
   /// The outputs under fault number `fault` of that list. Empty where the case has nothing the fault could touch.
   PlantedOutputs (*plant)(const Problem&, std::size_t fault, double size);
+  /// Where that fault sits in judged row `row`. Null for ops whose faults have no place.
+  FaultSite (*fault_site)(const Problem&, std::size_t fault, std::size_t row) = nullptr;
   /// Structure inferred from outputs for the fields that `declared` leaves unknown; nothing if no structure stands out. Null for ops
   /// without one.
   std::optional<Inference> (*infer)(const Problem&, const Arithmetic& declared, const std::vector<Tensor>& outputs) = nullptr;
