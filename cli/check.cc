@@ -14,7 +14,6 @@
 #include "fuzz/pipeline.h"
 #include "fuzz/suites.h"
 #include "oracle/error.h"
-#include "oracle/ops/attention/attention.h"
 #include "reports/console.h"
 #include "reports/environment.h"
 #include "reports/junit.h"
@@ -53,13 +52,6 @@ std::vector<Work> work_of(const Options& options) {
   std::vector<Work> mine;
   for (std::size_t i = index - 1; i < work.size(); i += count) mine.push_back(std::move(work[i]));
   return mine;
-}
-
-/// A kernel of one dtype is not asked about cases of another: that is no skipped case, it is not its case.
-bool takes(const KernelIdentity& kernel, const Case& c) {
-  if (kernel.op != c.op) return false;
-  const std::string dtype(info(attention_params(c.params).input).name);
-  return kernel.dtypes.empty() || std::find(kernel.dtypes.begin(), kernel.dtypes.end(), dtype) != kernel.dtypes.end();
 }
 
 /// Runs the work on `jobs` threads, each with its own worker processes; records come back in the order of the work.

@@ -10,6 +10,7 @@
 
 #include "fuzz/pairwise.h"
 #include "fuzz/pipeline.h"
+#include "fuzz/suites.h"
 #include "oracle/error.h"
 #include "oracle/op.h"
 
@@ -66,10 +67,9 @@ void run(const std::uint8_t* data, std::size_t size) {
   Bytes bytes(data, size);
   Case c = parse_case(chosen_line([&](std::size_t n) { return bytes.below(n); }));
   add_overrides(c, bytes);
-  const std::string* dtype = c.params.find("dtype");
   std::vector<std::string> takers;
   for (const KernelIdentity& kernel : kernels)
-    if (kernel.dtypes.front() == (dtype ? *dtype : "bf16")) takers.push_back(kernel.name);
+    if (takes(kernel, c)) takers.push_back(kernel.name);
   const std::string& kernel = takers[bytes.below(takers.size())];
   const Record record = run_case(c, kernel, *runner);
   const CaseVerdict kind = record.verdict.kind;

@@ -9,16 +9,10 @@
 
 #include <fmt/format.h>
 
+#include "oracle/error.h"
+
 namespace assay {
 namespace {
-
-/// One choice of a factor: text for the case line, where {s} stands for a fresh seed.
-using Levels = std::vector<std::string>;
-
-struct Plan {
-  std::vector<Levels> factors;
-  std::size_t size = 0;
-};
 
 const Levels kMasks{
     "",
@@ -100,11 +94,20 @@ const Levels kAdversarialRecipes{
     "q=range_exponents@{s} k=range_exponents@{s} v=normal@{s}",
 };
 
-Plan plan_of(std::string_view suite) {
+Plan attention_plan(std::string_view suite) {
   const bool edge = suite == "edge";
-  return {{edge ? kEdgeRecipes : kAdversarialRecipes, kMasks, kLayouts, kDtypes, kLengths, kHeads, kDims, kLse, kScales,
+  return {"attention",
+          {edge ? kEdgeRecipes : kAdversarialRecipes, kMasks, kLayouts, kDtypes, kLengths, kHeads, kDims, kLse, kScales,
            kEmpty, kPoisons},
-          edge ? std::size_t{600} : std::size_t{1500}};
+          edge ? std::size_t{600} : std::size_t{1500},
+          edge ? std::uint64_t{11} : std::uint64_t{12}};
+}
+
+Plan plan_of(std::string_view op, std::string_view suite) {
+  if (op == "attention") return attention_plan(suite);
+  if (op == "softmax") return softmax_plan(suite);
+  if (op == "merge") return merge_plan(suite);
+  throw InputError(fmt::format("suite '{}': op '{}' has no plan of cases", suite, op));
 }
 
 using Pick = std::function<std::size_t(std::size_t)>;
@@ -145,7 +148,7 @@ std::string ragged(std::size_t batches, std::size_t sq, std::size_t skv, const P
 
 /// The line of a row of levels; its seeds count up from `seed`.
 std::string line_of(const Plan& plan, const Row& row, std::size_t seed, const Pick& pick) {
-  std::string line = "attention";
+  std::string line(plan.op);
   for (std::size_t f = 0; f < row.size(); ++f)
     if (!plan.factors[f][row[f]].empty()) line += " " + plan.factors[f][row[f]];
   const std::string lens = ragged(field(line, " b"), field(line, " sq"), field(line, " skv"), pick);
@@ -159,7 +162,7 @@ std::string line_of(const Plan& plan, const Row& row, std::size_t seed, const Pi
 std::string chosen_line(const Pick& pick) {
   constexpr std::size_t kLengthFactor = 4, kShortLengths = 12, kDimFactor = 6;
   constexpr std::array<std::size_t, 5> kSmallDims{1, 3, 4, 5, 6};  // 32, 16, 40, 8, and 64 with dv = 32
-  const Plan plan = plan_of(pick(4) == 0 ? "edge" : "adversarial");
+  const Plan plan = attention_plan(pick(4) == 0 ? "edge" : "adversarial");
   Row row;
   for (std::size_t f = 0; f < plan.factors.size(); ++f) {
     if (f == kDimFactor) row.push_back(kSmallDims[pick(kSmallDims.size())]);
@@ -168,9 +171,9 @@ std::string chosen_line(const Pick& pick) {
   return line_of(plan, row, pick(65536), pick);
 }
 
-std::vector<std::string> pairwise_lines(std::string_view suite) {
-  const Plan plan = plan_of(suite);
-  Choices choices(suite == "edge" ? 11 : 12);
+std::vector<std::string> pairwise_lines(std::string_view op, std::string_view suite) {
+  const Plan plan = plan_of(op, suite);
+  Choices choices(plan.seed);
   std::set<Pair> open;
   for (std::size_t a = 0; a < plan.factors.size(); ++a)
     for (std::size_t b = a + 1; b < plan.factors.size(); ++b)

@@ -125,6 +125,20 @@ void infer_structure(const Op& op, const Problem& problem, const Arithmetic& dec
   warn_of_gain(evaluation, m, record.warnings);
 }
 
+/// Why a kernel of that name is not asked about a case of this op: the case's parameters would mean nothing to it.
+std::optional<std::string> refused_op(const std::vector<KernelIdentity>& kernels, std::string_view kernel, const std::string& op) {
+  for (const KernelIdentity& identity : kernels)
+    if (identity.name == kernel && identity.op != op) return "computes " + identity.op + ", not " + op;
+  return std::nullopt;
+}
+
+RunOutcome skipped(std::string reason) {
+  RunOutcome outcome;
+  outcome.status = RunStatus::kSkipped;
+  outcome.reason = std::move(reason);
+  return outcome;
+}
+
 }  // namespace
 
 Record judge_outputs(const Case& c, const Problem& problem, const Arithmetic& declared, const RunOutcome& run, Level level) {
@@ -156,7 +170,8 @@ Record judge_outputs(const Case& c, const Problem& problem, const Arithmetic& de
 
 Record run_problem(const Case& c, const Problem& problem, std::string_view kernel, Runner& runner, Level level) {
   const auto start = std::chrono::steady_clock::now();
-  const RunOutcome run = runner.run(kernel, problem.params, problem.inputs, problem.outputs);
+  const std::optional<std::string> other_op = refused_op(runner.kernels(), kernel, c.op);
+  const RunOutcome run = other_op ? skipped(*other_op) : runner.run(kernel, problem.params, problem.inputs, problem.outputs);
   const double kernel_seconds = seconds_since(start);
   Record record = judge_outputs(c, problem, run.declared, run, level);
   record.kernel = kernel;

@@ -11,7 +11,7 @@
 #include "cases/file_source.h"
 #include "fuzz/pairwise.h"
 #include "oracle/error.h"
-#include "oracle/ops/attention/attention.h"
+#include "oracle/op.h"
 
 namespace assay {
 namespace {
@@ -45,12 +45,12 @@ void add_file(const std::string& file, std::vector<Case>& cases) {
   }
 }
 
+/// The recipe that tells most about a case: that of the tensor which decides the weights, unless only another is special.
 std::string recipe_of(const Case& c) {
-  // The tensor with the most telling recipe names the case's cell: k for logits, unless only v or q is special.
-  std::map<std::string, std::string> by_role;
-  for (const auto& [role, source] : c.sources) by_role[role] = source.recipe;
-  for (const char* role : {"k", "v", "q"})
-    if (by_role[role] != "normal" && by_role[role] != "probe" && !by_role[role].empty()) return by_role[role];
+  constexpr std::array<std::string_view, 6> kTelling{"k", "v", "q", "x", "lse_parts", "o_parts"};
+  for (const std::string_view role : kTelling)
+    for (const auto& [name, source] : c.sources)
+      if (name == role && source.recipe != "normal" && source.recipe != "probe") return source.recipe;
   return "normal";
 }
 
@@ -62,9 +62,11 @@ std::vector<Case> suite_cases(std::string_view name) {
   std::vector<Case> cases;
   const bool known = std::any_of(kSuites.begin(), kSuites.end(), [&](const SuiteInfo& s) { return s.name == name; });
   if (!known) throw InputError(fmt::format("suite '{}' is unknown; there are smoke, edge, adversarial, regimes, real, llm_like", name));
-  if (name == "edge") add_file("oracle/ops/attention/cases.txt", cases);
   if (name == "edge" || name == "adversarial") {
-    for (const std::string& line : pairwise_lines(name)) cases.push_back(parse_case(line));
+    for (const Op* op : all_ops()) {
+      if (name == "edge") add_file(fmt::format("oracle/ops/{}/cases.txt", op->name), cases);
+      for (const std::string& line : pairwise_lines(op->name, name)) cases.push_back(parse_case(line));
+    }
   } else {
     add_file(fmt::format("suites/{}.txt", name), cases);
   }
@@ -73,22 +75,16 @@ std::vector<Case> suite_cases(std::string_view name) {
   return cases;
 }
 
+bool takes(const KernelIdentity& kernel, const Case& c) {
+  if (kernel.op != c.op) return false;
+  const std::string dtype(info(op_named(c.op).input_format(c.params)).name);
+  return kernel.dtypes.empty() || std::find(kernel.dtypes.begin(), kernel.dtypes.end(), dtype) != kernel.dtypes.end();
+}
+
 std::map<std::string, std::string> coverage_cells(const Case& c) {
-  const AttentionParams p = attention_params(c.params);
-  std::string mask = p.causal ? (p.align == Align::kTopLeft ? "causal_tl" : "causal") : "";
-  const auto join = [&](std::string_view part) { mask += (mask.empty() ? "" : "+") + std::string(part); };
-  if (p.window_left >= 0 || p.window_right >= 0)
-    join(p.window_ends == WindowEnds::kLeftExclusive ? "window_left_exclusive" : "window");
-  if (p.data_mask == DataMask::kBool) join("bool");
-  if (p.data_mask == DataMask::kAdditive) join("additive");
-  std::string layout = p.batching == Batching::kPacked ? "packed" : p.batching == Batching::kPadded ? "padded"
-                       : p.layout == Layout::kBshd ? "bshd" : "bhsd";
-  if (p.pad_rows > 0 || p.pad_dim > 0) layout += "+pad";
-  const std::int64_t residue = p.len_kv % 64;
-  const std::string residue_cell = residue == 0 ? "0" : residue == 1 ? "1" : residue == 63 ? "63" : residue < 32 ? "2..31" : "32..62";
-  const std::string length = p.len_kv >= 1024 ? ">=1024" : p.len_kv >= 128 ? "128..1023" : p.len_kv >= 16 ? "16..127" : "<16";
-  return {{"recipe", recipe_of(c)}, {"mask", mask.empty() ? "none" : mask}, {"layout", layout},
-          {"dtype", std::string(info(p.input).name)}, {"residue", residue_cell}, {"length", length}};
+  std::map<std::string, std::string> cells = op_named(c.op).cells(c.params);
+  cells.insert({"recipe", recipe_of(c)});
+  return cells;
 }
 
 }  // namespace assay

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "cases/case.h"
+#include "kernels/runner.h"
 
 namespace assay {
 
@@ -21,7 +22,10 @@ std::vector<SuiteInfo> all_suites();
 /// number named).
 std::vector<Case> suite_cases(std::string_view name);
 
-/// Coverage cells of a case, for the record's counts: recipe, mask, layout, dtype, residue (key length mod 64), length.
+/// A kernel of one op or dtype is not asked about cases of another: those are no skipped cases, they are not its cases.
+bool takes(const KernelIdentity& kernel, const Case& c);
+
+/// Coverage cells of a case, for the record's counts: its recipe, and what Op::cells says.
 std::map<std::string, std::string> coverage_cells(const Case& c);
 
 }  // namespace assay
