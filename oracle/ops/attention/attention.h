@@ -50,7 +50,7 @@ struct AttentionParams {
   MaskedNonfinite masked_nonfinite = MaskedNonfinite::kPropagates;  ///< (masked_nonfinite)
   Batching batching = Batching::kDense;             ///< (batch=dense | packed | padded)
   std::vector<std::int64_t> lens_q;                 ///< (q_lens) one per batch entry when not dense
-  std::vector<std::int64_t> lens_kv;                ///< (kv_lens)
+  std::vector<std::int64_t> lens_kv;                ///< (kv_lens) one per batch entry when not dense or paged
   Layout layout = Layout::kBhsd;                    ///< (layout) bhsd | bshd | bhds; packed is always [token, head, dim]
   std::int64_t offset = 0;         ///< (offset) unused elements in front of q, k, v and o
   bool expand_batch = false;       ///< (expand=batch) k and v have stride 0 over the batch: one copy for all (dense)
@@ -77,8 +77,9 @@ AttentionParams attention_params(const Params& params);
 //   k_prefix [hkv, prefix, d]  v_prefix [hkv, prefix, dv]                   prefix > 0, contiguous: k and v hold the other keys only
 //   k, v paged: [pages, page, hkv, d] (vllm, nhd); [pages, hkv, page, d] (hnd);
 //        vllm_x: k [pages, hkv, d / x, page, x], v [pages, hkv, dv, page]; queries stay dense, packed or padded
-//   block_table  i32 [b, most pages], seqlens_kv i32 [b]                    vllm, vllm_x
-//   kv_indptr i32 [b + 1], kv_indices i32 [pages used], kv_last_page_len i32 [b]   nhd, hnd
+//   block_table  i32 [b, most pages + 1], seqlens_kv i32 [b] (all keys)     vllm, vllm_x
+//   kv_indptr i32 [b + 1], kv_indices i32 [pages used + 1], kv_last_page_len i32 [b] (0 without pages)   nhd, hnd
+//        Entries behind a sequence's last page (at least one of block_table, one of kv_indices) hold what table_pad says.
 //        With prefix > 0 (a multiple of page) the first prefix / page entries of all sequences name the same pages.
 //   cu_seqlens_q, cu_seqlens_kv  i32 [b + 1]                                packed: first token of each sequence (own keys)
 //   seqlens_q, seqlens_kv        i32 [b]                                    padded: used rows of each sequence (own keys)

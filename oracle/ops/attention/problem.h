@@ -8,6 +8,7 @@
 
 #include "oracle/op.h"
 #include "oracle/ops/attention/attention.h"
+#include "oracle/ops/attention/key_store.h"
 
 namespace assay {
 
@@ -16,8 +17,11 @@ struct AttentionRow {
 };
 
 /// Non-owning; the Problem must outlive it. Used by fast.cc and reference.cc; kernels and the independent check have their own.
+/// Lengths, tables, scales, slopes and so on are read from the problem's tensors.
 class AttentionProblem {
  public:
+  /// Throws InputError naming tensor, index and value where an index tensor points outside what it indexes. Entries that no
+  /// kernel may read (behind a sequence's last page, or its last position) are never looked at.
   explicit AttentionProblem(const Problem& problem);
 
   const AttentionParams& params() const { return params_; }
@@ -36,10 +40,21 @@ class AttentionProblem {
   bool masks_inside() const;
 
   /// scale q_scale k_scale_j: y_j = factor s_j. The product of three fp32 numbers, rounded at most once.
-  double score_factor(const AttentionRow& row, std::int64_t key) const;
+  double score_factor(const AttentionRow& row, std::int64_t key) const {
+    const Factors f = factors(row, key);
+    return f.scale_q * f.k;
+  }
   bool same_factor_for_all_keys() const { return params_.descale != Descale::kBlock; }
+  /// The same in two exact parts: scale q_scale, which fp64 holds, and k_scale_j.
+  struct Factors {
+    double scale_q = 1, k = 1;
+  };
+  Factors factors(const AttentionRow& row, std::int64_t key) const;
   /// ALiBi's and the additive mask's share of the logit, rounded at most once; 0 without either.
-  double bias(const AttentionRow& row, std::int64_t key) const;
+  double bias(const AttentionRow& row, std::int64_t key) const { return alibi(row, key) + additive(row, key); }
+  /// The two shares, each exact.
+  double alibi(const AttentionRow& row, std::int64_t key) const;
+  double additive(const AttentionRow& row, std::int64_t key) const;
   bool has_bias() const { return params_.data_mask == DataMask::kAdditive || params_.alibi != Alibi::kNone; }
   /// The sink's logit, as stored; -inf without one.
   double sink(const AttentionRow& row) const;
@@ -58,15 +73,23 @@ class AttentionProblem {
   const TensorLayout* lse_layout() const { return lse_; }  ///< null if lse=none
 
  private:
-  std::int64_t element(const TensorView& t, const std::vector<std::int64_t>& starts, std::int64_t batch,
-                       std::int64_t head, std::int64_t row) const;
-  void load(const TensorView& t, std::int64_t first, std::span<double> out) const;
+  std::int64_t aligned_position(const AttentionRow& row) const;
+  bool same_segment(const AttentionRow& row, std::int64_t key) const;
+  bool kept_by_data(const AttentionRow& row, std::int64_t key) const;
+  void listed_keys(const AttentionRow& row, std::vector<std::int32_t>& keys) const;
+  /// Element (b, h, i) of q or o.
+  std::int64_t query_element(const TensorLayout& t, const AttentionRow& row) const;
+  /// One of q_scale, k_scale, v_scale: for `head` of that tensor in descale=block, and its kv head else.
+  double descale(const TensorView& t, std::int64_t batch, std::int64_t head, std::int64_t kv_head, std::int64_t position) const;
+  /// A key listed twice has no agreed meaning (some kernels would count it twice): an InputError.
+  void check_lists() const;
 
   AttentionParams params_;
-  TensorView q_, k_, v_, mask_;
+  KeyStore keys_;
+  Sequences queries_;
+  TensorView q_, mask_, slopes_, sink_, seg_q_, seg_kv_, q_scale_, k_scale_, v_scale_;
   const TensorLayout* o_ = nullptr;
   const TensorLayout* lse_ = nullptr;
-  std::vector<std::int64_t> starts_q_, starts_kv_;  ///< packed: first token of each sequence
   std::vector<AttentionRow> rows_;
 };
 
