@@ -38,6 +38,8 @@ class AttentionProblem {
   /// [first, end) that length, causality and window leave; `admissible` can only be false inside it if `masks_inside()`.
   std::pair<std::int64_t, std::int64_t> key_span(const AttentionRow& row) const;
   bool masks_inside() const;
+  /// Segments and data masks, for any key of the sequence, inside the span or not, admit it.
+  bool kept_by_data(const AttentionRow& row, std::int64_t key) const;
 
   /// scale q_scale k_scale_j: y_j = factor s_j. The product of three fp32 numbers, rounded at most once.
   double score_factor(const AttentionRow& row, std::int64_t key) const {
@@ -75,7 +77,6 @@ class AttentionProblem {
  private:
   std::int64_t aligned_position(const AttentionRow& row) const;
   bool same_segment(const AttentionRow& row, std::int64_t key) const;
-  bool kept_by_data(const AttentionRow& row, std::int64_t key) const;
   void listed_keys(const AttentionRow& row, std::vector<std::int32_t>& keys) const;
   /// Element (b, h, i) of q or o.
   std::int64_t query_element(const TensorLayout& t, const AttentionRow& row) const;

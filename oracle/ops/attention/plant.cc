@@ -1,0 +1,297 @@
+// Attention under planted faults of any size: the exact fp64 answer of a kernel with that fault and no other error.
+//
+// A row is weights w_j = e^(x_j - top) over its keys; N_c = sum w_j f_j v_jc, L = sum w_j, D = L + e^(sink - top); o = N / D and
+// lse = top + log L (or log D). Every fault but the scale's changes N, L and D by one weighted vector:
+//   dropped key, lost tile   minus size sum w_j (f_j v_j, 1, 1) over its keys: the most visible ones of the row, those that would
+//                            move o furthest if lost entirely
+//   ghost key                plus size e^-top (0, 1, 1)
+//   mask shift               plus size e^(x_e - top) (f_e v_e, 1, 1), e the key just beyond the causal or window edge
+//   gain                     o (1 + size), LSE untouched
+//   scale error              scale (1 + size)
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <optional>
+
+#include <fmt/format.h>
+
+#include "oracle/exp64.h"
+#include "oracle/ops/attention/layouts.h"
+#include "oracle/ops/attention/operands.h"
+#include "oracle/simd.h"
+
+namespace assay {
+namespace {
+
+constexpr double kInf = std::numeric_limits<double>::infinity();
+constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
+constexpr double kLn2 = 0x1.62e42fefa39efp-1;
+constexpr std::int32_t kTile = 64;
+
+enum Fault : std::size_t { kDroppedKey, kGhostKey, kScaleError, kMaskShift, kGain, kLostTile };
+
+ASSAY_HOT void add_scaled(double weight, const double* v, std::size_t n, double* sum) {
+  for (std::size_t c = 0; c < n; ++c) sum[c] += weight * v[c];
+}
+
+/// max_c |scale v_c - o_c|
+ASSAY_HOT double largest_deviation(double scale, const double* v, const double* o, std::size_t n) {
+  double largest = 0;
+  for (std::size_t c = 0; c < n; ++c) largest = std::max(largest, std::abs(scale * v[c] - o[c]));
+  return largest;
+}
+
+/// log(e^a + e^b)
+double log_add(double a, double b) {
+  const double high = std::max(a, b), low = std::min(a, b);
+  return low == -kInf ? high : high + log64(1 + exp64(low - high));
+}
+
+/// Keys of a row that a fault takes away: their weight and weighted values, both relative to D.
+struct Part {
+  std::int32_t first = 0, last = 0;
+  double weight = 0;
+  std::vector<double> values;
+};
+
+class Planter {
+ public:
+  explicit Planter(const Problem& problem) : problem_(problem), params_(problem_.params()) {}
+
+  std::size_t rows() const { return problem_.rows().size(); }
+  std::size_t dim_v() const { return static_cast<std::size_t>(params_.dim_v); }
+  bool has_lse() const { return problem_.lse_layout() != nullptr; }
+
+  struct Values {
+    std::vector<double> o;
+    double lse = kNone;
+  };
+  /// Nothing where the row has no softmax, or nothing that the fault could touch.
+  std::optional<Values> plant(std::size_t row, std::size_t fault, double size);
+  FaultSite site(std::size_t row, std::size_t fault);
+
+ private:
+  bool load(std::size_t row, double gain);
+  double logit(std::int32_t key, double gain) const;
+  void read_value(std::int32_t key, std::vector<double>& v) const;
+  /// The key just beyond the right edge, else the left one, unless something else masks it.
+  std::optional<std::int32_t> edge_key() const;
+  Part key_part(std::size_t j) const;
+  Part tile_part(std::size_t& j) const;
+  Part most_visible(bool tiles) const;
+  Values result() const;
+  Values without(const Part& part, double share) const;
+  Values with(double x, const std::vector<double>& v, double share) const;
+  double in_base(double lse) const { return params_.lse == LseBase::kTwo ? lse / kLn2 : lse; }
+  double counted(double keys) const { return params_.sink == Sink::kInLse ? keys + sink_ : keys; }
+
+  const AttentionProblem problem_;
+  const AttentionParams& params_;
+  HeadOperands head_;
+  std::vector<double> q_, score_, magnitude_;
+  AttentionRow row_;
+  std::vector<std::int32_t> admissible_, keys_;
+  std::vector<double> p_;       ///< weights over D, parallel to keys_
+  std::vector<double> o_;
+  double top_ = 0, keys_sum_ = 0, sink_ = 0;  ///< L and e^(sink - top), both over D
+  double log_denominator_ = 0;  ///< top + log D
+};
+
+/// x of one key; score_ is the row's.
+double Planter::logit(std::int32_t key, double gain) const {
+  const double y = problem_.score_factor(row_, key) * gain * score_[static_cast<std::size_t>(key)];
+  const double bias = problem_.bias(row_, key);
+  if (params_.softcap == 0) return y + bias;
+  const double cap = static_cast<double>(params_.softcap);
+  const double e = exp64(-2 * std::abs(y) / cap);
+  return std::copysign(cap * (1 - e) / (1 + e), y) + bias;
+}
+
+bool Planter::load(std::size_t row, double gain) {
+  row_ = problem_.rows()[row];
+  load_head(problem_, row_.batch, problem_.kv_head(row_.head), head_);
+  problem_.admissible_keys(row_, admissible_);
+  q_.resize(static_cast<std::size_t>(params_.dim_qk));
+  problem_.load_q(row_, q_);
+  head_scores(head_, q_, score_, magnitude_);
+  keys_.clear();
+  p_.clear();
+  const double sink = problem_.sink(row_);
+  top_ = -kInf;
+  for (const std::int32_t key : admissible_) {
+    const double x = logit(key, gain);
+    if (!(x < kInf)) return false;
+    if (x == -kInf) continue;
+    keys_.push_back(key);
+    p_.push_back(x);
+    top_ = std::max(top_, x);
+  }
+  if (keys_.empty() || !(sink < kInf)) return false;
+  top_ = std::max(top_, sink);
+  keys_sum_ = 0;
+  for (double& p : p_) keys_sum_ += p = exp64(p - top_);
+  sink_ = exp64(sink - top_);
+  const double denominator = keys_sum_ + sink_;
+  log_denominator_ = top_ + log64(denominator);
+  keys_sum_ /= denominator;
+  sink_ /= denominator;
+  o_.assign(dim_v(), 0.0);
+  for (std::size_t j = 0; j < keys_.size(); ++j) {
+    p_[j] /= denominator;
+    if (p_[j] == 0) continue;
+    const auto v = static_cast<std::size_t>(keys_[j]) * dim_v();
+    add_scaled(p_[j] * problem_.value_factor(row_, keys_[j]), head_.v.data() + v, dim_v(), o_.data());
+  }
+  return true;
+}
+
+void Planter::read_value(std::int32_t key, std::vector<double>& v) const {
+  v.resize(dim_v());
+  problem_.load_v(row_.batch, problem_.kv_head(row_.head), key, v);
+  for (double& value : v) value *= problem_.value_factor(row_, key);
+}
+
+std::optional<std::int32_t> Planter::edge_key() const {
+  const auto [first, end] = problem_.key_span(row_);
+  const bool right = (params_.causal || params_.window_right >= 0) && end < problem_.kv_len(row_.batch);
+  const std::int64_t key = right ? end : params_.window_left >= 0 ? first - 1 : -1;
+  if (key < 0 || !problem_.kept_by_data(row_, key)) return std::nullopt;
+  return static_cast<std::int32_t>(key);
+}
+
+Part Planter::key_part(std::size_t j) const {
+  Part part{.first = keys_[j], .last = keys_[j], .weight = p_[j], .values = {}};
+  const double* v = head_.v.data() + static_cast<std::size_t>(keys_[j]) * dim_v();
+  part.values.assign(dim_v(), 0.0);
+  add_scaled(p_[j] * problem_.value_factor(row_, keys_[j]), v, dim_v(), part.values.data());
+  return part;
+}
+
+/// The keys of keys_[j]'s tile; leaves j behind them.
+Part Planter::tile_part(std::size_t& j) const {
+  const std::int32_t tile = keys_[j] / kTile;
+  Part part{.first = keys_[j], .last = keys_[j], .weight = 0, .values = std::vector<double>(dim_v(), 0.0)};
+  for (; j < keys_.size() && keys_[j] / kTile == tile; ++j) {
+    const double* v = head_.v.data() + static_cast<std::size_t>(keys_[j]) * dim_v();
+    add_scaled(p_[j] * problem_.value_factor(row_, keys_[j]), v, dim_v(), part.values.data());
+    part.weight += p_[j];
+    part.last = keys_[j];
+  }
+  return part;
+}
+
+/// The key or tile whose loss moves o furthest: by |N - D' o| / D', D' = 1 - weight; among equals the heaviest.
+Part Planter::most_visible(bool tiles) const {
+  double farthest = -1, heaviest = -1;
+  Part best;
+  std::size_t best_key = 0;
+  for (std::size_t j = 0; j < keys_.size();) {
+    Part part;
+    double weight = p_[j], moved = 0;
+    const std::size_t at = j;
+    if (tiles) {
+      part = tile_part(j);
+      weight = part.weight;
+      if (weight > 0) moved = largest_deviation(1 / weight, part.values.data(), o_.data(), dim_v());
+    } else {
+      ++j;
+      moved = largest_deviation(problem_.value_factor(row_, keys_[at]),
+                                head_.v.data() + static_cast<std::size_t>(keys_[at]) * dim_v(), o_.data(), dim_v());
+    }
+    moved = weight < 1 ? moved * weight / (1 - weight) : 0;
+    if (moved < farthest || (moved == farthest && weight <= heaviest)) continue;
+    farthest = moved, heaviest = weight, best_key = at;
+    if (tiles) best = std::move(part);
+  }
+  return tiles ? best : key_part(best_key);
+}
+
+Planter::Values Planter::result() const {
+  return {o_, in_base(params_.sink == Sink::kInLse ? log_denominator_ : log_denominator_ + log64(keys_sum_))};
+}
+
+Planter::Values Planter::without(const Part& part, double share) const {
+  const double lost = share * part.weight, left = 1 - lost;
+  Values out{o_, 0};
+  const bool whole_row = part.first == keys_.front() && part.last == keys_.back();
+  const bool nothing_left = (whole_row && share >= 1) || !(keys_sum_ - lost > 0);
+  for (std::size_t c = 0; c < out.o.size(); ++c) out.o[c] = nothing_left ? 0.0 : (o_[c] - share * part.values[c]) / left;
+  const double sum = counted(nothing_left ? 0.0 : keys_sum_ - lost);
+  out.lse = in_base(sum > 0 ? log_denominator_ + log64(sum) : -kInf);
+  return out;
+}
+
+/// `share` more keys of logit x and value v.
+Planter::Values Planter::with(double x, const std::vector<double>& v, double share) const {
+  const double ratio = x - log_denominator_;  // log of the key's weight over D
+  const double shrink = exp64(-std::max(ratio, 0.0)), weight = share * exp64(std::min(ratio, 0.0));
+  Values out{o_, 0};
+  for (std::size_t c = 0; c < out.o.size(); ++c) out.o[c] = (o_[c] * shrink + weight * v[c]) / (shrink + weight);
+  out.lse = in_base(log_add(log_denominator_ + log64(counted(keys_sum_)), x + log64(share)));
+  return out;
+}
+
+std::optional<Planter::Values> Planter::plant(std::size_t row, std::size_t fault, double size) {
+  if (!load(row, fault == kScaleError ? 1 + size : 1.0)) return std::nullopt;
+  if (fault == kDroppedKey || fault == kLostTile)
+    return size == 0 ? result() : without(most_visible(fault == kLostTile), size);
+  if (fault == kGhostKey) return size == 0 ? result() : with(0, std::vector<double>(dim_v(), 0.0), size);
+  if (fault == kMaskShift) {
+    const std::optional<std::int32_t> key = edge_key();
+    const double x = key ? logit(*key, 1) : kNone;
+    if (!(x < kInf)) return std::nullopt;
+    std::vector<double> v;
+    read_value(*key, v);
+    for (double& value : v)
+      if (!std::isfinite(value)) value = kNone;
+    return size == 0 || x == -kInf ? result() : with(x, v, size);
+  }
+  Values out = result();
+  if (fault == kGain) {
+    for (double& o : out.o) o *= 1 + size;
+    out.lse = kNone;
+  }
+  return out;
+}
+
+FaultSite Planter::site(std::size_t row, std::size_t fault) {
+  if (!load(row, 1)) return {};
+  if (fault == kDroppedKey || fault == kLostTile) {
+    const Part part = most_visible(fault == kLostTile);
+    return {fault == kLostTile ? fmt::format("keys {} to {}", part.first, part.last) : fmt::format("key {}", part.first), part.weight};
+  }
+  if (fault == kGhostKey) return {"a key of logit 0", exp64(-log_denominator_)};
+  if (const std::optional<std::int32_t> key = edge_key(); fault == kMaskShift && key)
+    return {fmt::format("key {}", *key), exp64(logit(*key, 1) - log_denominator_)};
+  return {};
+}
+
+}  // namespace
+
+std::vector<PlantedFault> attention_planted_faults() {
+  return {{"dropped key", "of the key's weight", 1},
+          {"ghost key", "keys of logit 0 and value 0", 0x1p20},
+          {"scale error", "relative", 1},
+          {"mask shift", "of the weight of one key beyond the edge", 1},
+          {"gain", "relative", 1},
+          {"lost tile", "of the weight of 64 keys", 1}};
+}
+
+PlantedOutputs attention_plant(const Problem& raw, std::size_t fault, double size) {
+  Planter planter(raw);
+  const std::size_t dv = planter.dim_v();
+  PlantedOutputs outputs(planter.has_lse() ? 2 : 1);
+  bool any = false;
+  for (std::size_t r = 0; r < planter.rows(); ++r) {
+    const std::optional<Planter::Values> row = planter.plant(r, fault, size);
+    any = any || row;
+    if (row) outputs[0].insert(outputs[0].end(), row->o.begin(), row->o.end());
+    else outputs[0].resize(outputs[0].size() + dv, kNone);
+    if (planter.has_lse()) outputs[1].push_back(row ? row->lse : kNone);
+  }
+  return any ? outputs : PlantedOutputs{};
+}
+
+FaultSite attention_fault_site(const Problem& raw, std::size_t fault, std::size_t row) { return Planter(raw).site(row, fault); }
+
+}  // namespace assay

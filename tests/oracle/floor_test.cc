@@ -1,0 +1,250 @@
+// Planted faults are the truths of problems that have them; floors are where measurements begin to see them.
+#include "oracle/floor.h"
+
+#include <cmath>
+#include <limits>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "oracle/measure.h"
+#include "tests/oracle/problems.h"
+
+namespace assay {
+namespace {
+
+constexpr std::size_t kDroppedKey = 0, kGhostKey = 1, kScaleError = 2, kMaskShift = 3, kGain = 4, kLostTile = 5;
+constexpr int kCases = 20;
+
+const Op& attention() { return op_named("attention"); }
+
+/// A number with mean 0 and variance 1, near enough to normal.
+double bell(Dice& dice) {
+  double sum = 0;
+  for (int i = 0; i < 12; ++i) sum += dice.real(-0.5, 0.5);
+  return sum;
+}
+
+Problem problem_of(Params params, std::uint64_t seed, double amplitude = 1) {
+  params = attention().canonical(params);
+  Dice dice(seed);
+  return make_problem(params, [&](const TensorLayout& layout) -> std::uint64_t {
+    if (layout.format == Format::kUint8) return 1;
+    return encode(layout.format, amplitude * bell(dice));
+  });
+}
+
+Params case_params(Dice& dice, bool with_edge) {
+  Params p = make_params({{"d", dice.pick<std::string>({"16", "32"})}});
+  p.set("dtype", dice.pick<std::string>({"bf16", "fp16", "fp32"}));
+  p.set("sq", std::to_string(dice.between(2, 5)));
+  p.set("skv", std::to_string(dice.between(70, 300)));
+  p.set("hq", std::to_string(dice.between(1, 2)));
+  if (dice.one_in(2)) p.set("lse", "2");
+  if (with_edge) {
+    p.set("mask", "causal");
+    if (dice.one_in(2)) p.set("align", "tl");
+    if (dice.one_in(3)) p.set("window", "40,0");
+  }
+  return p;
+}
+
+Arithmetic declared() {
+  return {.qk = Accumulate::kBlockHopper, .pv = Accumulate::kBlockHopper, .score_store = ScoreStore::kFp32,
+          .exponential = Exponential::kEx2Approx, .p_format = Format::kFp32, .p_known = true,
+          .row_sum_of = RowSumOf::kUnroundedP};
+}
+
+/// The planted values rounded to the output formats; the rounded truth where the fault has no value.
+std::vector<Tensor> faulty_outputs(const Problem& problem, const Evaluation& evaluation, std::size_t fault, double size) {
+  const PlantedOutputs planted = attention().plant(problem, fault, size);
+  std::vector<Tensor> outputs;
+  for (std::size_t k = 0; k < evaluation.truth.outputs.size(); ++k) {
+    const OutputTruth& truth = evaluation.truth.outputs[k];
+    Tensor t{.layout = truth.layout, .bytes = std::vector<std::byte>(static_cast<std::size_t>(truth.layout.storage_bytes()))};
+    for (std::size_t i = 0; i < truth.element.size(); ++i) {
+      const double value = std::isnan(planted[k][i]) ? truth.mid[i] : planted[k][i];
+      store_code(t.bytes.data(), t.layout.format, truth.element[i], encode(t.layout.format, value));
+    }
+    outputs.push_back(std::move(t));
+  }
+  return outputs;
+}
+
+void expect_planted_is_truth_of(const Problem& problem, const Problem& faulty, std::size_t fault, double size) {
+  const PlantedOutputs planted = attention().plant(problem, fault, size);
+  const Truth truth = attention().evaluate(faulty, {}, Level::kT0).truth;
+  ASSERT_EQ(planted.size(), truth.outputs.size());
+  for (std::size_t k = 0; k < planted.size(); ++k) {
+    ASSERT_EQ(planted[k].size(), truth.outputs[k].mid.size());
+    int compared = 0;
+    for (std::size_t i = 0; i < planted[k].size(); ++i) {
+      if (std::isnan(planted[k][i])) continue;  // a row without an edge
+      ASSERT_NEAR(planted[k][i], truth.outputs[k].mid[i], 1e-11) << "fault " << fault << ", output " << k << ", element " << i;
+      ++compared;
+    }
+    EXPECT_GT(compared, 0);
+  }
+}
+
+/// Without the keys that the fault touches, row by row, by a boolean mask.
+Problem masked_at_sites(const Problem& problem, std::size_t fault) {
+  Problem faulty = problem;
+  Tensor& mask = input(faulty, "mask");
+  const Truth truth = attention().evaluate(problem, {}, Level::kT0).truth;
+  for (std::size_t r = 0; r < truth.rows.size(); ++r) {
+    const FaultSite site = attention().fault_site(problem, fault, r);
+    int first = 0, last = 0;
+    if (std::sscanf(site.what.c_str(), "keys %d to %d", &first, &last) != 2) {
+      EXPECT_EQ(std::sscanf(site.what.c_str(), "key %d", &first), 1) << site.what;
+      last = first;
+    }
+    const RowFacts& row = truth.rows[r];
+    for (int key = first; key <= last; ++key)
+      mask.output().set_code(mask.output().element(row.batch, row.head, row.query, key), 0);
+  }
+  return faulty;
+}
+
+TEST(PlantedFault, LostKeysAreMaskedKeys) {
+  const Problem problem = problem_of(make_params({{"hq", "2"}, {"sq", "3"}, {"skv", "150"}, {"mask", "bool"}, {"lse", "2"}}), 1);
+  for (const std::size_t fault : {kDroppedKey, kLostTile}) expect_planted_is_truth_of(problem, masked_at_sites(problem, fault), fault, 1);
+}
+
+TEST(PlantedFault, AGhostIsAKeyAndAValueOfZeros) {
+  const auto params = [](const char* keys) { return make_params({{"sq", "3"}, {"skv", keys}, {"dtype", "fp32"}, {"lse", "2"}}); };
+  const Problem problem = problem_of(params("40"), 2);
+  Problem faulty = problem_of(params("41"), 2);
+  for (const char* role : {"q", "k", "v"}) {
+    Tensor& to = input(faulty, role);
+    const Tensor& from = input(const_cast<Problem&>(problem), role);
+    std::fill(to.bytes.begin(), to.bytes.end(), std::byte{0});
+    std::copy(from.bytes.begin(), from.bytes.end(), to.bytes.begin());
+  }
+  expect_planted_is_truth_of(problem, faulty, kGhostKey, 1);
+}
+
+TEST(PlantedFault, AScaleErrorIsAnotherScale) {
+  const auto params = [](const char* scale) { return make_params({{"sq", "3"}, {"skv", "90"}, {"scale", scale}}); };
+  expect_planted_is_truth_of(problem_of(params("0.125"), 3), problem_of(params("0.15625"), 3), kScaleError, 0.25);
+}
+
+TEST(PlantedFault, AShiftedMaskIsAWiderWindow) {
+  const auto params = [](const char* mask, const char* window) {
+    return make_params({{"sq", "9"}, {"skv", "60"}, {"mask", mask}, {"window", window}, {"align", "tl"}});
+  };
+  expect_planted_is_truth_of(problem_of(params("causal", "-1,-1"), 4), problem_of(params("none", "-1,1"), 4), kMaskShift, 1);
+  expect_planted_is_truth_of(problem_of(params("none", "3,-1"), 5), problem_of(params("none", "4,-1"), 5), kMaskShift, 1);
+}
+
+TEST(PlantedFault, AGainScalesOAndLeavesTheLseAlone) {
+  const Problem problem = problem_of(make_params({{"sq", "2"}, {"skv", "70"}}), 6);
+  const Truth truth = attention().evaluate(problem, {}, Level::kT0).truth;
+  const PlantedOutputs planted = attention().plant(problem, kGain, 0.5);
+  for (std::size_t i = 0; i < planted[0].size(); ++i) EXPECT_NEAR(planted[0][i], 1.5 * truth.outputs[0].mid[i], 1e-12);
+  for (const double lse : planted[1]) EXPECT_TRUE(std::isnan(lse));
+}
+
+/// Twice the floor is rejected by a measurement and a tenth is not, for `kCases` random cases of each fault.
+TEST(DetectionFloor, IsWhereMeasurementsBeginToSeeTheFault) {
+  const std::vector<PlantedFault> faults = attention().planted_faults();
+  for (std::size_t fault = 0; fault < faults.size(); ++fault) {
+    int visible = 0;
+    for (int n = 0; n < kCases; ++n) {
+      Dice dice(100 * fault + static_cast<std::uint64_t>(n));
+      const Problem problem = problem_of(case_params(dice, fault == kMaskShift), dice.bits(), dice.real(0.3, 2));
+      const Evaluation evaluation = attention().evaluate(problem, dice.one_in(2) ? Arithmetic{} : declared(), Level::kT0);
+      const std::vector<JudgedLevel> levels{judged_level(evaluation, Level::kT0)};
+      const FaultFloors found = detection_floors(attention(), problem, evaluation.truth, levels)[fault];
+      const auto rejected = [&](double size, std::size_t output) {
+        return measure(evaluation, faulty_outputs(problem, evaluation, fault, size)).outputs[output].rejected > 0;
+      };
+      for (std::size_t k = 0; k < 2; ++k) {
+        const Floor& floor = found.floors[0][k];
+        if (floor.state == Floor::State::kNotApplicable) continue;
+        const std::string where = std::string(found.fault.name) + " case " + std::to_string(n) + " output " + std::to_string(k);
+        if (floor.state == Floor::State::kNotVisible) {
+          EXPECT_FALSE(rejected(found.fault.largest, k)) << where;
+          continue;
+        }
+        ++visible;
+        EXPECT_TRUE(rejected(std::min(2 * floor.size, found.fault.largest), k)) << where << " at twice " << floor.size;
+        EXPECT_FALSE(rejected(floor.size / 10, k)) << where << " at a tenth of " << floor.size;
+        EXPECT_LE(floor.size, 1.01 * floor.accepted) << where;
+      }
+    }
+    EXPECT_GE(visible, kCases) << faults[fault].name << " was hardly ever visible";
+  }
+}
+
+TEST(DetectionFloor, SaysWhenAFaultCannotBeSeenOrCannotBe) {
+  // Logits of 60 and more: 2^20 keys of logit 0 add 1e-20 of the weight.
+  Problem problem = problem_of(make_params({{"sq", "1"}, {"skv", "8"}, {"d", "16"}, {"scale", "1"}}), 7);
+  for (const char* role : {"q", "k"})
+    for (std::int64_t e = 0; e < input(problem, role).layout.storage; ++e)
+      store_code(input(problem, role).bytes.data(), Format::kBf16, e, encode(Format::kBf16, 2));
+  const Evaluation evaluation = attention().evaluate(problem, declared(), Level::kT0);
+  const std::vector<JudgedLevel> levels{judged_level(evaluation, Level::kT0)};
+  const std::vector<FaultFloors> floors = detection_floors(attention(), problem, evaluation.truth, levels);
+  EXPECT_EQ(floors[kGhostKey].floors[0][0].state, Floor::State::kNotVisible);
+  EXPECT_EQ(floors[kGhostKey].floors[0][1].state, Floor::State::kNotVisible);
+  EXPECT_EQ(floors[kMaskShift].floors[0][0].state, Floor::State::kNotApplicable) << "no mask edge";
+  EXPECT_EQ(floors[kGain].floors[0][0].state, Floor::State::kVisible);
+  EXPECT_EQ(floors[kGain].floors[0][1].state, Floor::State::kNotApplicable) << "a gain leaves the LSE alone";
+}
+
+TEST(DetectionFloor, OfARowsOnlyKeyIsItsWholeLoss) {
+  const Problem problem = problem_of(make_params({{"sq", "1"}, {"skv", "1"}}), 8);
+  const Evaluation evaluation = attention().evaluate(problem, declared(), Level::kT0);
+  const std::vector<JudgedLevel> levels{judged_level(evaluation, Level::kT0)};
+  const std::vector<FaultFloors> floors = detection_floors(attention(), problem, evaluation.truth, levels);
+  EXPECT_EQ(floors[kDroppedKey].floors[0][0].size, 1) << "o does not depend on the weight of the only key";
+  EXPECT_LT(floors[kDroppedKey].floors[0][1].size, 1e-4);
+}
+
+// An op whose one output is 1 under no fault, with tau 2^-10 in fp32, and moves along a given curve.
+double cube(double size) { return size * size * size; }
+double step(double size) { return size < 0.3 ? 0 : 1e300; }
+double bump(double size) { return size < 0.5 ? size / 8 : 0; }
+double tiny(double size) { return size * 0x1p60; }
+template <double (*curve)(double)>
+PlantedOutputs plant_curve(const Problem&, std::size_t, double size) { return {{1 - curve(size)}}; }
+
+double floor_of_curve(PlantedOutputs (*plant)(const Problem&, std::size_t, double)) {
+  Op op{};
+  op.planted_faults = [] { return std::vector<PlantedFault>{{"curve", "", 1}}; };
+  op.plant = plant;
+  Evaluation e;
+  e.truth.outputs.push_back({.layout = {}, .element = {0}, .row = {0}, .mid = {1}, .radius = {0}, .classes = {kNumber}});
+  e.bound.outputs.push_back({.tau = {0x1p-10}, .also = {0}});
+  const std::vector<JudgedLevel> levels{judged_level(e, Level::kT0)};
+  const Floor floor = detection_floors(op, {}, e.truth, levels)[0].floors[0][0];
+  return floor.state == Floor::State::kVisible ? floor.size : std::numeric_limits<double>::infinity();
+}
+
+TEST(DetectionFloor, IsFoundOnEveryKindOfCurve) {
+  EXPECT_NEAR(floor_of_curve(plant_curve<cube>), std::cbrt(0x1p-10), 2e-3);
+  EXPECT_NEAR(floor_of_curve(plant_curve<step>), 0.3, 4e-3);
+  EXPECT_NEAR(floor_of_curve(plant_curve<bump>), 0x1p-7, 1e-4) << "accepted again at the largest size";
+  EXPECT_NEAR(floor_of_curve(plant_curve<tiny>), 0x1p-70, 0x1p-76);
+}
+
+TEST(JudgedLevel, CentresOnTheReplayAndKeepsBothSets) {
+  Evaluation e;
+  e.truth.outputs.push_back({.layout = {}, .element = {0, 1}, .row = {0, 0}, .mid = {1, 1}, .radius = {0, 0}, .classes = {kNumber, kNumber}});
+  e.bound.outputs.push_back({.tau = {0x1p-4, 0x1p-4}, .also = {0, 0}});
+  e.bound.tiers.push_back({.level = Level::kT1, .outputs = {{.mid = {1.0625, 1}, .tau = {0x1p-6, std::numeric_limits<double>::infinity()}}}});
+  EXPECT_EQ(judged_level(e, Level::kT0).outputs[0].centre, (std::vector<double>{1, 1}));
+  const JudgedOutput t1 = judged_level(e, Level::kT1).outputs[0];
+  EXPECT_EQ(t1.centre, (std::vector<double>{1.0625, 1}));
+  const auto accepts_value = [](const Acceptance& set, double value) { return accepts(set, encode(set.format, value)); };
+  EXPECT_TRUE(accepts_value(t1.sets[0], 1.0625));
+  EXPECT_FALSE(accepts_value(t1.sets[0], 1.0626)) << "outside T0";
+  EXPECT_FALSE(accepts_value(t1.sets[0], 1.046)) << "outside T1";
+  EXPECT_TRUE(accepts_value(t1.sets[1], 0.938)) << "T1 says nothing there";
+}
+
+}  // namespace
+}  // namespace assay
