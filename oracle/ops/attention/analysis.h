@@ -29,6 +29,7 @@ struct RowAnalysis {
   std::vector<double> factor;       ///< scale q_scale k_scale_j; one element if it is the same for all keys
   std::vector<double> linear;       ///< y_j, before the soft cap
   std::vector<double> bias;         ///< ALiBi and additive mask; empty if the case has neither
+  double slope = 0;                 ///< |ALiBi slope| of the row's head; 0 without ALiBi
   std::vector<double> depth;        ///< D_j = x_max - x_j >= 0 (computed); x_max over the keys, not the sink
   std::vector<double> p;            ///< normalised weights (they sum to 1 - sink_p)
   std::vector<double> value_factor; ///< v_scale_j; empty: 1; one element if it is the same for all keys
