@@ -15,6 +15,7 @@ std::vector<Recipe> cancellation_recipes();
 std::vector<Recipe> logit_recipes();
 std::vector<Recipe> model_recipes();
 std::vector<Recipe> mask_recipes();
+std::vector<Recipe> convention_recipes();
 
 /// Largest magnitude of an argument: leaves room for products with a few normal numbers.
 inline constexpr double kHuge = 1e300;

@@ -22,6 +22,13 @@ void make_scales(std::span<double> values) {
   }
 }
 
+/// A prefix that sequences share continues in their own keys: k_prefix takes its numbers from where k does, so that it makes no
+/// difference to the values where the prefix is stored.
+std::string_view values_role(std::string_view role) {
+  constexpr std::string_view kPrefix = "_prefix";
+  return role.ends_with(kPrefix) ? role.substr(0, role.size() - kPrefix.size()) : role;
+}
+
 }  // namespace
 
 void fill_from_recipe(const Source& source, const InputSpec& spec, double logit_scale, std::byte* storage) {
@@ -31,19 +38,19 @@ void fill_from_recipe(const Source& source, const InputSpec& spec, double logit_
   Field field;
   field.role = layout.role;
   field.format = layout.format;
-  field.extent = layout.shape.back();
+  field.extent = row_shape(spec).size;
   field.logit_scale = logit_scale;
-  field.key = tensor_key(source.seed, layout.role);
+  field.key = tensor_key(source.seed, values_role(layout.role));
   field.args = args;
   const Overflow overflow = recipe.infinite ? Overflow::kIeee : Overflow::kSaturate;
   std::vector<double> values(static_cast<std::size_t>(field.extent));
-  for_each_row(spec, [&](const Row& row, std::int64_t element) {
+  for_each_row(spec, [&](const Row& row, const RowValues& at) {
     if (!is_used(row)) return;
     recipe.fill(field, row, values);
     if (layout.format == Format::kE8m0) make_scales(values);
-    for (const double value : values) {
-      store_code(storage, layout.format, element, encode(layout.format, value, Rounding::kNearestEven, overflow));
-      element += layout.strides.back();
+    for (std::int64_t i = 0; i < field.extent; ++i) {
+      const double value = values[static_cast<std::size_t>(i)];
+      store_code(storage, layout.format, at.element(i), encode(layout.format, value, Rounding::kNearestEven, overflow));
     }
   });
 }

@@ -29,18 +29,19 @@ Tensor poisoned(const TensorLayout& layout, Poison poison) {
 }
 
 /// The factor of q.k in a logit: the parameter `scale`, or fl32(1 / sqrt(channels)).
-double logit_scale(const Params& params, const TensorLayout& layout) {
+double logit_scale(const Params& params, const InputSpec& spec) {
   if (const std::string* text = params.find("scale"))
     if (const std::optional<double> scale = read_number(*text)) return *scale;
-  return static_cast<double>(static_cast<float>(1.0 / std::sqrt(static_cast<double>(layout.shape.back()))));
+  return static_cast<double>(static_cast<float>(1.0 / std::sqrt(static_cast<double>(row_shape(spec).size))));
 }
 
 void write_values(const InputSpec& spec, Tensor& tensor) {
   const TensorLayout& layout = spec.layout;
-  auto next = spec.values.begin();
-  for_each_row(spec, [&](const Row&, std::int64_t element) {
-    for (std::int64_t i = 0; i < layout.shape.back(); ++i, element += layout.strides.back())
-      store_code(tensor.bytes.data(), layout.format, element, encode(layout.format, static_cast<double>(*next++)));
+  for_each_row(spec, [&](const Row&, const RowValues& at) {
+    for (std::int64_t i = 0; i < at.shape.size; ++i) {
+      const std::int64_t value = spec.values[static_cast<std::size_t>(at.row_major(i))];
+      store_code(tensor.bytes.data(), layout.format, at.element(i), encode(layout.format, static_cast<double>(value)));
+    }
   });
 }
 
@@ -75,7 +76,7 @@ Problem materialize(const Case& c) {
       if (source->second.recipe == "file")
         fill_from_file(source->second, spec, tensor.bytes.data());
       else
-        fill_from_recipe(source->second, spec, logit_scale(c.params, spec.layout), tensor.bytes.data());
+        fill_from_recipe(source->second, spec, logit_scale(c.params, spec), tensor.bytes.data());
     }
     problem.inputs.push_back(std::move(tensor));
   }

@@ -13,7 +13,8 @@ namespace {
 std::vector<Recipe> sorted_recipes() {
   std::vector<Recipe> all;
   for (auto family :
-       {plain_recipes, exponent_recipes, cancellation_recipes, logit_recipes, model_recipes, mask_recipes})
+       {plain_recipes, exponent_recipes, cancellation_recipes, logit_recipes, model_recipes, mask_recipes,
+        convention_recipes})
     for (Recipe& recipe : family()) all.push_back(std::move(recipe));
   std::sort(all.begin(), all.end(), [](const Recipe& a, const Recipe& b) { return a.name < b.name; });
   return all;
@@ -138,8 +139,13 @@ void check_fits(std::string_view field, const Source& source, const InputSpec& s
                      : "this recipe fills bool masks only");
   if (recipe->fits == Fits::kScoreMask && !spec.axes.ends_with('k')) refuse("this recipe fills additive masks only");
   if (recipe->fits == Fits::kVectors &&
-      (!spec.axes.ends_with('c') || spec.axes.find_first_of("st") == std::string::npos))
+      (spec.axes.find('c') == std::string::npos || spec.axes.find_first_of("sto") == std::string::npos))
     refuse("this recipe needs a tensor with positions and channels");
+  const bool index = spec.layout.format == Format::kInt32;
+  if (recipe->fits == Fits::kHeads && !spec.axes.ends_with('h')) refuse("this recipe needs one number per head");
+  if (recipe->fits == Fits::kPositions && !(index && (spec.axes.ends_with('s') || spec.axes.ends_with('t'))))
+    refuse("this recipe needs one integer per position");
+  if (recipe->fits == Fits::kKeyList && !(index && spec.axes.ends_with('x'))) refuse("this recipe fills lists of keys only");
 }
 
 }  // namespace assay

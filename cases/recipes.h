@@ -18,19 +18,20 @@ namespace assay {
 struct Field {
   std::string_view role;
   Format format = Format::kFp32;
-  std::int64_t extent = 1;  ///< of the last axis
+  std::int64_t extent = 1;  ///< values of a row
   double logit_scale = 1;   ///< factor of q.k in a logit (the op's `scale`, else fl32(1 / sqrt(extent)))
   std::uint64_t key = 0;    ///< tensor_key(seed, role)
   std::span<const double> args;
 };
 
-/// One run of elements along the last axis, by its coordinates. `position` counts inside the sequence, so a packed, a
-/// padded and a dense batch with equal coordinates get equal values, and a shorter case keeps the values it shares.
+/// One run of values (the channels of a vector, else the last axis; one value where that is a position), by its coordinates.
+/// `position` counts inside the sequence, so a paged, a packed, a padded and a dense batch with equal coordinates get equal
+/// values, and a shorter case keeps the values it shares.
 struct Row {
   std::int64_t batch = 0, head = 0, position = 0;
   std::int64_t other = 0;   ///< axes that are none of these
   std::int64_t length = 1;  ///< positions of the sequence
-  std::int64_t first = 0;   ///< row-major index in the tensor of the run's first element
+  std::int64_t first = 0;   ///< row-major index of the run's first value, in a paged tensor as if it were not paged
 };
 
 /// The numbers of a row. `draw` tells apart several uses in one recipe.
@@ -41,12 +42,15 @@ inline Stream stream_of(const Field& field, const Row& row, std::uint64_t draw =
   return {draw == 0 ? hash : absorb(hash, draw)};
 }
 
-/// Which tensors a recipe can fill. Every recipe but the masks fills any tensor that is not a boolean mask.
+/// Which tensors a recipe can fill. Recipes for numbers fill any tensor that is not a boolean mask.
 enum class Fits : std::uint8_t {
   kNumbers,    ///< any number format
-  kVectors,    ///< [..., position, channel]: rows are vectors of a sequence
+  kVectors,    ///< positions and channels: rows are vectors of a sequence
   kBoolMask,   ///< u8, non-zero = attend
   kScoreMask,  ///< numbers added to scores: the last axis is the key position
+  kHeads,      ///< one number per head
+  kPositions,  ///< i32, one number per position
+  kKeyList,    ///< i32, lists of keys
 };
 
 struct RecipeArg {

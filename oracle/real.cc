@@ -163,6 +163,11 @@ Ball log(const Ball& x) {
   arb_log(raw(result), raw(x), working_bits);
   return result;
 }
+Ball tanh(const Ball& x) {
+  Ball result;
+  arb_tanh(raw(result), raw(x), working_bits);
+  return result;
+}
 Ball max(const Ball& a, const Ball& b) {
   Ball result;
   arb_max(raw(result), raw(a), raw(b), working_bits);

@@ -70,6 +70,7 @@ class Ball {
 
 Ball exp(const Ball& x);
 Ball log(const Ball& x);
+Ball tanh(const Ball& x);
 Ball max(const Ball& a, const Ball& b);  ///< holds max(x, y) for all x in a, y in b
 
 /// Every member of a is less than every member of b.

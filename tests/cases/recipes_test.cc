@@ -97,6 +97,12 @@ TEST(Recipes, BitsAreTheGoldenOnesUnderEveryCompilerAndLevel) {
       check(source, spec_of("mask", Format::kUint8, "bhqk", {2, 2, 9, 133}));
     else if (recipe.fits == Fits::kScoreMask)
       check(source, spec_of("mask", Format::kFp32, "bhqk", {2, 2, 9, 133}));
+    else if (recipe.fits == Fits::kHeads)
+      check(source, spec_of("slopes", Format::kFp32, "bh", {2, 12}));
+    else if (recipe.fits == Fits::kPositions)
+      check(source, spec_of("seg_kv", Format::kInt32, "bs", {2, 133}));
+    else if (recipe.fits == Fits::kKeyList)
+      check(source, spec_of("mask", Format::kInt32, "bhqx", {2, 2, 9, 70}));
     else
       check_vectors(source);
   }
@@ -104,6 +110,8 @@ TEST(Recipes, BitsAreTheGoldenOnesUnderEveryCompilerAndLevel) {
        {"normal(0.5,-2)@8", "uniform(0,3)@9", "rising(9,16,3)@1", "falling(1,8)@2", "logit_offset(-50000,0.5)@3",
         "probe(0.125)@4", "mixed_exponents(-30,5)@5", "massive(1880,3,4)@6", "subnormal(0.5)@18446744073709551615"})
     check_vectors(source);
+  check("slopes(1)", spec_of("slopes", Format::kFp32, "h", {12}));
+  check("indices(133,0.5)@3", spec_of("mask", Format::kInt32, "bhqx", {2, 2, 9, 70}));
   check("block(3,5,0.25)@2", spec_of("mask", Format::kUint8, "bhqk", {2, 2, 9, 133}));
   EXPECT_TRUE(golden.empty()) << "golden.txt lists a recipe that is gone: " << golden.begin()->first;
 }
@@ -193,8 +201,10 @@ TEST(Recipes, NoRecipeGivesInfinityOrNanUnlessItsPurposeIsTo) {
     const std::string huge = with_args(recipe, args);
     for (const Format format : {Format::kFp32, Format::kTf32, Format::kFp16, Format::kBf16, Format::kE4m3,
                                 Format::kE5m2, Format::kE8m0, Format::kFp64}) {
-      const bool mask = recipe.fits == Fits::kScoreMask;
-      const InputSpec spec = mask ? spec_of("mask", format, "bhqk", {1, 1, 8, 32}) : keys_spec(64, format);
+      if (recipe.fits == Fits::kPositions || recipe.fits == Fits::kKeyList) continue;  // integers
+      const InputSpec spec = recipe.fits == Fits::kScoreMask ? spec_of("mask", format, "bhqk", {1, 1, 8, 32})
+                             : recipe.fits == Fits::kHeads   ? spec_of("slopes", format, "bh", {2, 12})
+                                                             : keys_spec(64, format);
       for (const std::string& source : {std::string(recipe.name), huge})
         for (const double value : values(source, spec)) ASSERT_TRUE(std::isfinite(value)) << source;
     }
@@ -209,6 +219,45 @@ TEST(Recipes, ExactlyTheRecipesThatSayRangeLeaveTheRange) {
   EXPECT_FALSE(leaves_range(c));
   c.sources[1].second.recipe = "range_ladder";
   EXPECT_TRUE(leaves_range(c));
+}
+
+TEST(Recipes, SlopesAreGeometricAndInterleavedOnesAreThoseOfAlibisCode) {
+  const InputSpec heads = spec_of("slopes", Format::kFp64, "h", {12});
+  const std::vector<double> plain = values("slopes", heads), interleaved = values("slopes(1)", heads);
+  for (std::size_t h = 0; h < 12; ++h)
+    EXPECT_NEAR(plain[h], std::exp2(-8.0 * static_cast<double>(h + 1) / 12), 1e-16);
+  // get_slopes(12) of the paper's code: get_slopes(8) and get_slopes(16)[0::2][:4].
+  const std::vector<double> expected{0.5,        0.25,        0.125,       0.0625,      0.03125, 0.015625, 0.0078125,
+                                     0.00390625, 0.7071067811865476, 0.35355339059327384, 0.17677669529663692,
+                                     0.08838834764831849};
+  for (std::size_t h = 0; h < 12; ++h) EXPECT_NEAR(interleaved[h], expected[h], 1e-16) << h;
+  EXPECT_EQ(values("slopes(1)", spec_of("slopes", Format::kFp32, "h", {8})),
+            values("slopes", spec_of("slopes", Format::kFp32, "h", {8})));
+}
+
+TEST(Recipes, IndicesAreDistinctKeysOrOutsideAndSomeOfEach) {
+  const InputSpec lists = spec_of("mask", Format::kInt32, "bhqx", {2, 3, 20, 50});
+  for (const std::int64_t keys : {1, 2, 30, 64, 101}) {
+    const std::vector<double> all = values("indices(" + std::to_string(keys) + ",0.2)@3", lists);
+    std::int64_t inside = 0;
+    std::set<double> outside;
+    for (std::size_t row = 0; row < all.size(); row += 50) {
+      std::set<double> seen;
+      for (std::size_t n = row; n < row + 50; ++n) {
+        const bool key = all[n] >= 0 && all[n] < static_cast<double>(keys);
+        if (!key) outside.insert(all[n]);
+        else ASSERT_TRUE(seen.insert(all[n]).second) << keys;
+        inside += key;
+      }
+    }
+    EXPECT_EQ(outside, (std::set<double>{-2147483647.0, -1, static_cast<double>(keys), 2147483647.0}));
+    EXPECT_GE(inside, 120 * std::min<std::int64_t>(keys, 30) / 2);
+  }
+}
+
+TEST(Recipes, SegmentsCountPositions) {
+  const std::vector<double> ids = values("segments(5)", spec_of("seg_q", Format::kInt32, "bs", {2, 17}));
+  for (std::size_t i = 0; i < ids.size(); ++i) EXPECT_EQ(ids[i], static_cast<double>(i % 17 / 5));
 }
 
 TEST(Recipes, DefaultsOfEveryRecipeAreLegal) {

@@ -1,9 +1,9 @@
 // Attention as the paper writes it, in ball arithmetic: slow and certified.
 //
-//   s_j = q . k_j          x_j = scale s_j + bias_j                 over the admissible keys j
-//   m   ~ max_j x_j        (any m gives the same o; this one makes l >= 1, nearly)
+//   s_j = q . k_j          x_j = cap(f_j s_j) + bias_j              over the admissible keys j; f_j, cap, w_j as in row_truth.h
+//   m   ~ max_j x_j        (any m gives the same o; this one, or the sink's logit if larger, makes l + sink >= 1, nearly)
 //   p_j = exp(x_j - m)     l = sum_j p_j
-//   o_c = sum_j p_j v_jc / l          lse = m + log l
+//   o_c = sum_j p_j w_jc / (l + exp(sink - m))          lse = m + log(l), or of l + exp(sink - m)
 #include "oracle/ops/attention/reference.h"
 
 #include <algorithm>
@@ -28,8 +28,7 @@ struct Logit {
 /// arithmetic on just those terms applies the rules inf * 0 = NaN and inf - inf = NaN.
 class Logits {
  public:
-  Logits(const AttentionProblem& problem, const AttentionRow& row)
-      : problem_(problem), row_(row), scale_(static_cast<double>(problem.params().scale)) {
+  Logits(const AttentionProblem& problem, const AttentionRow& row) : problem_(problem), row_(row) {
     const auto d = static_cast<std::size_t>(problem.params().dim_qk);
     q_.resize(d);
     k_.resize(d);
@@ -51,31 +50,62 @@ class Logits {
         special += q_[c] * k_[c];
       }
     }
-    const double bias = problem_.bias(row_, key);
-    if (special != 0) return {special * scale_ + bias, {}};
+    const AttentionProblem::Factors f = problem_.factors(row_, key);
+    const double alibi = problem_.alibi(row_, key), additive = problem_.additive(row_, key), bias = alibi + additive;
+    const double softcap = static_cast<double>(problem_.params().softcap);
+    const bool infinite_factor = !std::isfinite(f.scale_q) || !std::isfinite(f.k);
+    if (infinite_factor && special == 0) special = f.scale_q * f.k * sign_of_score();
+    else if (special != 0) special *= f.scale_q * f.k;
+    scaled_infinity_ = scaled_infinity_ || infinite_factor;
+    Ball y;
+    if (special != 0) {
+      if (std::isnan(special) || softcap == 0) return {special + bias, {}};
+      capped_infinity_ = true;
+      y = special > 0 ? softcap : -softcap;
+    } else {
+      y = Ball(f.scale_q) * Ball(f.k) * dot(Ball(), q_balls_, k_balls_);
+      if (softcap != 0) y = Ball(softcap) * tanh(y / Ball(softcap));
+    }
     if (!std::isfinite(bias)) return {bias, {}};
-    const Ball s = dot(Ball(), q_balls_, k_balls_);
-    return {0, Ball(scale_) * s + Ball(bias)};
+    return {0, y + Ball(alibi) + Ball(additive)};
   }
+
+  /// Whether some y_j was infinite under a soft cap; whether some f_j was infinite or NaN.
+  bool capped_infinity() const { return capped_infinity_; }
+  bool scaled_infinity() const { return scaled_infinity_; }
 
  private:
+  /// Of the finite s_j at hand. At 1024 bits every sum of products of two fp32 numbers is exact: they are multiples of 2^-298
+  /// below 2^256 (and so are those of the shorter formats).
+  double sign_of_score() const {
+    const Precision exact(kLargestPrecision);
+    const Ball s = dot(Ball(), q_balls_, k_balls_);
+    return s.midpoint_is_zero() ? 0.0 : certainly_less(s, Ball()) ? -1.0 : 1.0;
+  }
+
   const AttentionProblem& problem_;
   const AttentionRow& row_;
-  const double scale_;
   std::vector<double> q_, k_;
   std::vector<Ball> q_balls_, k_balls_;
+  bool capped_infinity_ = false, scaled_infinity_ = false;
 };
 
-/// What a channel of v holds among the keys that count.
+/// What a channel holds among the keys that count.
 struct Channel {
+  bool nan_operand = false, infinite_factor = false;
   bool nan = false, plus_inf = false, minus_inf = false, nonzero = false;
-  void see(double v) {
-    nan = nan || std::isnan(v);
-    plus_inf = plus_inf || v == kInfinity;
-    minus_inf = minus_inf || v == -kInfinity;
-    nonzero = nonzero || v != 0;
+  void see(double factor, double v) {
+    const double w = factor * v;  // 24 bits times at most 24
+    nan_operand = nan_operand || std::isnan(factor) || std::isnan(v);
+    infinite_factor = infinite_factor || std::isinf(factor);
+    nan = nan || std::isnan(w);
+    plus_inf = plus_inf || w == kInfinity;
+    minus_inf = minus_inf || w == -kInfinity;
+    nonzero = nonzero || w != 0;
   }
   ClassSet classes() const {
+    if (nan_operand) return kNan;
+    if (infinite_factor) return kPlusInf | kMinusInf | kNan;  // rule 9
     if (nan || (plus_inf && minus_inf)) return kNan;
     if (plus_inf) return kPlusInf;
     if (minus_inf) return kMinusInf;
@@ -83,24 +113,26 @@ struct Channel {
   }
 };
 
-/// sum_j w_j v_j over `keys`, into o[dv], with the classes of its channels; non-finite v are left out of the sum.
+/// sum_j p_j w_j over `keys`, into o[dv], with the classes of its channels; non-finite w are left out of the sum.
 void weighted_sum(const AttentionProblem& problem, const AttentionRow& row, const std::vector<std::int32_t>& keys,
                   const std::vector<Ball>& weights, RowBalls& out) {
   const auto dv = static_cast<std::size_t>(problem.params().dim_v);
   std::vector<Channel> channels(dv);
   std::vector<double> v(dv);
-  std::vector<Ball> v_balls(std::min(keys.size(), kChunk) * dv);
+  std::vector<Ball> w_balls(std::min(keys.size(), kChunk) * dv);
   for (std::size_t first = 0; first < keys.size(); first += kChunk) {
     const std::size_t count = std::min(kChunk, keys.size() - first);
     for (std::size_t j = 0; j < count; ++j) {
       problem.load_v(row.batch, problem.kv_head(row.head), keys[first + j], v);
+      const double factor = problem.value_factor(row, keys[first + j]);
       for (std::size_t c = 0; c < dv; ++c) {
-        channels[c].see(v[c]);
-        v_balls[j * dv + c] = std::isfinite(v[c]) ? v[c] : 0.0;
+        channels[c].see(factor, v[c]);
+        const double w = factor * v[c];
+        w_balls[j * dv + c] = std::isfinite(w) ? w : 0.0;
       }
     }
     const std::span<const Ball> p = std::span(weights).subspan(first, count);
-    for (std::size_t c = 0; c < dv; ++c) out.o[c] = dot(out.o[c], p, std::span<const Ball>(v_balls).subspan(c), dv);
+    for (std::size_t c = 0; c < dv; ++c) out.o[c] = dot(out.o[c], p, std::span<const Ball>(w_balls).subspan(c), dv);
   }
   for (std::size_t c = 0; c < dv; ++c) out.o_classes[c] = channels[c].classes();
 }
@@ -127,7 +159,7 @@ void add_class(std::vector<ClassSet>& classes, ClassSet more) {
   for (ClassSet& set : classes) set = static_cast<ClassSet>(set | more);
 }
 
-/// Keys of weight 0 whose v is not finite: a kernel that multiplies by that 0 gets NaN (rule 4).
+/// Keys of weight 0 whose w is not finite: a kernel that multiplies by that 0 gets NaN (rule 4).
 void allow_nan_of_zero_weights(const AttentionProblem& problem, const AttentionRow& row,
                                const std::vector<std::int32_t>& weighted, const std::vector<std::int32_t>& admissible,
                                RowBalls& out) {
@@ -137,16 +169,25 @@ void allow_nan_of_zero_weights(const AttentionProblem& problem, const AttentionR
     if (std::binary_search(weighted.begin(), weighted.end(), j)) continue;
     if (!masked && !std::binary_search(admissible.begin(), admissible.end(), j)) continue;
     problem.load_v(row.batch, problem.kv_head(row.head), j, v);
+    const double factor = problem.value_factor(row, j);
     for (std::size_t c = 0; c < v.size(); ++c)
-      if (!std::isfinite(v[c])) out.o_classes[c] = static_cast<ClassSet>(out.o_classes[c] | kNan);
+      if (!std::isfinite(factor * v[c])) out.o_classes[c] = static_cast<ClassSet>(out.o_classes[c] | kNan);
   }
 }
 
-/// Rule 4: at least one finite logit, none NaN or +inf.
+void set_lse(const AttentionProblem& problem, const Ball& natural, RowBalls& out) {
+  out.lse = problem.params().lse == LseBase::kTwo ? natural / log(Ball(2.0)) : natural;
+  out.lse_classes = kNumber;
+  out.facts.lse = natural.to_double().mid;
+}
+
+/// Rule 4: at least one finite logit, none NaN or +inf. With the sink's weight, if that is finite.
 void softmax_row(const AttentionProblem& problem, const AttentionRow& row, const std::vector<std::int32_t>& keys,
                  const std::vector<Ball>& x, RowBalls& out) {
   const auto [least, largest] = std::minmax_element(x.begin(), x.end(), midpoint_less);
-  const Ball m = largest->midpoint();
+  const double sink = problem.sink(row);
+  Ball m = largest->midpoint();
+  if (std::isfinite(sink) && midpoint_less(m, Ball(sink))) m = sink;
   std::vector<Ball> p(x.size());
   Ball& l = out.l;
   Ball l2;
@@ -155,15 +196,41 @@ void softmax_row(const AttentionProblem& problem, const AttentionRow& row, const
     l += p[j];
     l2 += p[j] * p[j];
   }
+  const Ball denominator = std::isfinite(sink) ? l + exp(Ball(sink) - m) : l;
   weighted_sum(problem, row, keys, p, out);
-  for (Ball& o : out.o) o /= l;
-  const Ball lse = m + log(l);
-  out.lse = problem.params().lse == LseBase::kTwo ? lse / log(Ball(2.0)) : lse;
-  out.lse_classes = kNumber;
-  out.facts.max_logit = m.to_double().mid;
+  for (Ball& o : out.o) o /= denominator;
+  set_lse(problem, m + log(problem.params().sink == Sink::kInLse ? denominator : l), out);
+  out.facts.max_logit = largest->midpoint().to_double().mid;
   out.facts.min_logit = least->to_double().mid;
-  out.facts.lse = lse.to_double().mid;
   out.facts.effective_keys = (l * l / l2).to_double().mid;
+}
+
+/// Rule 5: only the finite sink has weight.
+void sink_alone(const AttentionProblem& problem, double sink, bool has_keys, RowBalls& out) {
+  std::fill(out.o_classes.begin(), out.o_classes.end(), kZero);
+  if (problem.params().sink == Sink::kInLse) {
+    set_lse(problem, Ball(sink), out);
+  } else {
+    out.lse_classes = declared_empty_lse(problem);
+    if (has_keys) out.lse_classes |= kMinusInf;
+  }
+  if (!has_keys) return;
+  add_class(out.o_classes, kNan);
+  out.lse_classes |= kNan;
+}
+
+/// Rule 6, on top of what the row is without the sink.
+void apply_infinite_sink(const AttentionProblem& problem, double sink, bool has_weights, RowBalls& out) {
+  for (ClassSet& set : out.o_classes) {
+    const bool finite = !has_weights || (set & (kNumber | kZero)) != 0;
+    set = std::isnan(sink) || !finite ? kNan : kZero | kNan;
+  }
+  if (problem.params().sink == Sink::kOutOfLse) {
+    out.lse_classes |= kNan;
+    return;
+  }
+  out.lse_classes = std::isnan(sink) ? kNan : kPlusInf | kNan;
+  out.facts.lse = sink;
 }
 
 bool is_resolved(const Ball& ball) { return ball.midpoint_is_zero() || ball.relative_radius_within(kResolved); }
@@ -214,11 +281,6 @@ RowBalls row_balls(const AttentionProblem& problem, const AttentionRow& row, int
                .lse = -kInfinity,
                .effective_keys = 0,
                .escalated = true};
-  if (keys.empty()) {  // rule 1
-    declared_empty_output(problem, row, out);
-    out.lse_classes = declared_empty_lse(problem);
-    return out;
-  }
 
   Logits logit(problem, row);
   std::vector<Ball> x;
@@ -232,18 +294,32 @@ RowBalls row_balls(const AttentionProblem& problem, const AttentionRow& row, int
     finite_keys.push_back(j);
   }
 
+  const double sink = problem.sink(row);
   if (any_nan || any_plus_inf) {  // rule 2
     std::fill(out.o_classes.begin(), out.o_classes.end(), kNan);
     out.lse_classes = any_nan ? kNan : kNan | kPlusInf;
     out.facts.max_logit = out.facts.lse = kNotANumber;
     if (!x.empty()) out.facts.min_logit = std::min_element(x.begin(), x.end(), midpoint_less)->to_double().mid;
-  } else if (x.empty()) {  // rule 3
-    declared_empty_output(problem, row, out);
-    add_class(out.o_classes, kNan);
-    out.lse_classes = static_cast<ClassSet>(kNan | kMinusInf | declared_empty_lse(problem));
-  } else {  // rule 4
+    return out;
+  }
+  if (!x.empty()) {  // rule 4
     softmax_row(problem, row, finite_keys, x, out);
     allow_nan_of_zero_weights(problem, row, finite_keys, keys, out);
+  } else if (std::isfinite(sink)) {  // rule 5
+    sink_alone(problem, sink, !keys.empty(), out);
+    allow_nan_of_zero_weights(problem, row, finite_keys, keys, out);
+  } else {
+    declared_empty_output(problem, row, out);
+    out.lse_classes = declared_empty_lse(problem);  // rule 1
+    if (!keys.empty()) {                            // rule 3
+      add_class(out.o_classes, kNan);
+      out.lse_classes |= kNan | kMinusInf;
+    }
+  }
+  if (std::isnan(sink) || sink == kInfinity) apply_infinite_sink(problem, sink, !x.empty(), out);  // rule 6
+  if (logit.capped_infinity() || logit.scaled_infinity()) {  // rules 7 and 8
+    add_class(out.o_classes, kNan);
+    out.lse_classes |= kNan;
   }
   return out;
 }

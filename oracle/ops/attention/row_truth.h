@@ -22,8 +22,8 @@ namespace assay {
 //     LSE is kNumber, in the declared base.
 // A sink of -inf is none. Any other changes rules 1, 3 and 4 (not 2), since it is one more logit, without a value:
 //  5. Finite sink, no finite x: o is kZero; LSE is the sink's logit (kNumber) if it is in the LSE, else the declared empty one.
-//     If there are keys (rule 3), o and LSE add kNan, an LSE without the sink also kMinusInf; a non-finite w of such a key makes
-//     its channel kNan (0 * inf).
+//     If there are keys (rule 3), o and LSE add kNan, an LSE without the sink also kMinusInf. Non-finite w of masked keys add
+//     kNan as in rule 4.
 //  6. Sink +inf: a channel with a non-finite w among the keys of finite x is kNan, every other one kZero or kNan. LSE with the
 //     sink: kPlusInf or kNan; without it: as rules 1, 3 and 4 say, or kNan. Sink NaN: o is kNan; LSE with the sink kNan,
 //     without it as for +inf.
