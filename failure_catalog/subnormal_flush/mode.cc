@@ -34,8 +34,7 @@ std::optional<Diagnosis> detect(const Scene& scene) {
     ++tried;
     problem.admissible_keys(problem.rows()[r], keys);
     if (keys.empty()) return std::nullopt;
-    const RowOutput in = counterfactual.attend(problem.rows()[r], keys, static_cast<double>(problem.params().scale),
-                                [&](double v) { return flushed(input, v); });
+    const RowOutput in = counterfactual.attend(problem.rows()[r], keys, {.see_v = [&](double v) { return flushed(input, v); }});
     for (std::size_t c = 0; c < channels; ++c) {
       const std::size_t i = r * channels + c;
       const std::uint64_t code = load_code(scene.outputs.front().bytes.data(), format, truth.element[i]);

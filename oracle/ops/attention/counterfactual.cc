@@ -2,38 +2,63 @@
 #include "oracle/ops/attention/counterfactual.h"
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 
 #include "oracle/exp64.h"
 
 namespace assay {
+namespace {
 
-RowOutput Counterfactual::attend(const AttentionRow& row, const std::vector<std::int32_t>& keys, double scale,
-                                 const std::function<double(double)>& see_v) {
+/// cap tanh(y / cap), to about 2^-42 relative: near 0 by the first two terms of the series.
+double capped(double y, double cap) {
+  const double t = std::abs(y) / cap;
+  if (t < 0x1p-10) return y * (1 - t * t / 3);
+  const double e = exp64(-2 * t);
+  return std::copysign(cap * ((1 - e) / (1 + e)), y);
+}
+
+}  // namespace
+
+double Counterfactual::logit(const AttentionRow& row, std::int32_t key, const Hypothesis& hypothesis) const {
+  const AttentionParams& p = problem_.params();
+  const double factor = hypothesis.descale ? problem_.score_factor(row, key) : static_cast<double>(p.scale);
+  const double y = hypothesis.gain * factor * score_[static_cast<std::size_t>(key)];
+  const bool cap = hypothesis.softcap && p.softcap != 0;
+  return (cap ? capped(y, static_cast<double>(p.softcap)) : y) +
+         (hypothesis.alibi ? problem_.bias(row, key) : problem_.additive(row, key));
+}
+
+RowOutput Counterfactual::attend(const AttentionRow& row, const std::vector<std::int32_t>& keys,
+                                 const Hypothesis& hypothesis) {
+  constexpr double kInfinity = std::numeric_limits<double>::infinity();
   const AttentionParams& p = problem_.params();
   load_head(problem_, row.batch, problem_.kv_head(row.head), head_);
   q_.resize(static_cast<std::size_t>(p.dim_qk));
   problem_.load_q(row, q_);
   head_scores(head_, q_, score_, magnitude_);
   const auto dv = static_cast<std::size_t>(p.dim_v);
+  const double sink = hypothesis.sink ? problem_.sink(row) : -kInfinity;
   std::vector<double> x(keys.size());
-  double m = -std::numeric_limits<double>::infinity();
+  double m = sink;
   for (std::size_t i = 0; i < keys.size(); ++i) {
-    x[i] = scale * score_[static_cast<std::size_t>(keys[i])] + problem_.bias(row, keys[i]);
+    x[i] = logit(row, keys[i], hypothesis);
     m = std::max(m, x[i]);
   }
   RowOutput out{std::vector<double>(dv, 0.0), m};
-  if (keys.empty()) return out;
+  if (m == -kInfinity) return out;
   double l = 0;
   for (std::size_t i = 0; i < keys.size(); ++i) {
     const double w = exp64(x[i] - m);
     if (w == 0) continue;
     l += w;
     const double* v = head_.v.data() + static_cast<std::size_t>(keys[i]) * dv;
-    for (std::size_t c = 0; c < dv; ++c) out.o[c] += w * (see_v ? see_v(v[c]) : v[c]);
+    const double factor = hypothesis.descale ? problem_.value_factor(row, keys[i]) : 1.0;
+    for (std::size_t c = 0; c < dv; ++c) out.o[c] += w * factor * (hypothesis.see_v ? hypothesis.see_v(v[c]) : v[c]);
   }
-  for (double& o : out.o) o /= l;
-  out.lse = m + log64(l);
+  const double denominator = l + exp64(sink - m);
+  for (double& o : out.o) o /= denominator;
+  out.lse = m + log64(p.sink == Sink::kInLse ? denominator : l);
   if (p.lse == LseBase::kTwo) out.lse /= 0x1.62e42fefa39efp-1;
   return out;
 }

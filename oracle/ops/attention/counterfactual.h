@@ -11,7 +11,15 @@ namespace assay {
 
 struct RowOutput {
   std::vector<double> o;  ///< [dv]; zeros without keys
-  double lse = 0;         ///< in the declared base; -inf without keys
+  double lse = 0;         ///< in the declared base; -inf without keys and sink
+};
+
+/// What the kernel is supposed to have done differently.
+struct Hypothesis {
+  double gain = 1;                                   ///< multiplies the softmax scale
+  std::function<double(double)> see_v = nullptr;     ///< what it saw in place of each stored v
+  bool softcap = true, alibi = true, sink = true;    ///< false: it left the option out
+  bool descale = true;                               ///< false: all factors 1
 };
 
 /// Answers for rows of one problem under changed key sets, scales and values; decodes each head once.
@@ -19,11 +27,12 @@ class Counterfactual {
  public:
   explicit Counterfactual(const AttentionProblem& problem) : problem_(problem) {}
 
-  /// What a kernel would return for the row that used these keys and this scale, and saw `see_v(v)` in place of each v.
-  RowOutput attend(const AttentionRow& row, const std::vector<std::int32_t>& keys, double scale,
-                   const std::function<double(double)>& see_v = nullptr);
+  /// What a kernel would return for the row that used these keys under that hypothesis.
+  RowOutput attend(const AttentionRow& row, const std::vector<std::int32_t>& keys, const Hypothesis& hypothesis = {});
 
  private:
+  double logit(const AttentionRow& row, std::int32_t key, const Hypothesis& hypothesis) const;
+
   const AttentionProblem& problem_;
   HeadOperands head_;
   std::vector<double> q_, score_, magnitude_;

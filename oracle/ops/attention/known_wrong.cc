@@ -47,15 +47,31 @@ class Judge {
 
 bool finite_row(const RowFacts& facts) { return facts.keys > 0 && std::isfinite(facts.lse); }
 
+/// One more known-wrong output for each of the case's options: the kernel never heard of it.
+std::vector<std::pair<std::size_t, Hypothesis>> options_left_out(const AttentionParams& p, std::vector<KnownWrong>& all) {
+  std::vector<std::pair<std::size_t, Hypothesis>> hypotheses;
+  const auto add = [&](bool has, const char* name, const Hypothesis& hypothesis) {
+    if (!has) return;
+    hypotheses.emplace_back(all.size(), hypothesis);
+    all.push_back({name});
+  };
+  add(p.softcap != 0, "soft cap left out", {.softcap = false});
+  add(p.alibi != Alibi::kNone, "ALiBi left out", {.alibi = false});
+  add(p.sink != Sink::kNone, "sink left out", {.sink = false});
+  add(p.descale != Descale::kNone, "scale factors left out", {.descale = false});
+  return hypotheses;
+}
+
 }  // namespace
 
 std::vector<KnownWrong> attention_known_wrong(const Problem& raw, const Evaluation& evaluation) {
   const AttentionProblem problem(raw);
   const Judge judge(evaluation);
   Counterfactual counterfactual(problem);
-  const double scale = static_cast<double>(problem.params().scale);
+  const AttentionParams& p = problem.params();
   std::vector<KnownWrong> all{{"zero"}, {"negated"}, {"rows shuffled"}, {"last key lost"},
                               {"last tile lost"}, {"mask shifted by one"}, {"scale x1.01"}};
+  const std::vector<std::pair<std::size_t, Hypothesis>> left_out = options_left_out(p, all);
   const auto note = [&](std::size_t which, bool rejected) {
     all[which].applicable = true;
     all[which].rejected = all[which].rejected || rejected;
@@ -73,15 +89,17 @@ std::vector<KnownWrong> attention_known_wrong(const Problem& raw, const Evaluati
     note(1, judge.rejects_moved(r, r, -1));
     if (rows > 1) note(2, judge.rejects_moved((r + 1) % rows, r, 1));
     problem.admissible_keys(row, keys);
-    wrong(6, counterfactual.attend(row, keys, scale * 1.01));
+    const auto under = [&](const Hypothesis& hypothesis) { return counterfactual.attend(row, keys, hypothesis); };
+    wrong(6, under({.gain = 1.01}));
+    for (const auto& [which, hypothesis] : left_out) wrong(which, under(hypothesis));
     const std::vector<std::int32_t> shorter(keys.begin(), keys.end() - 1);
-    wrong(3, counterfactual.attend(row, shorter, scale));
+    wrong(3, counterfactual.attend(row, shorter));
     std::vector<std::int32_t> head = keys;
     std::erase_if(head, [&](std::int32_t key) { return key / kTile == keys.back() / kTile; });
-    if (!head.empty()) wrong(4, counterfactual.attend(row, head, scale));
-    if (const std::int64_t next = keys.back() + 1; problem.params().causal && next < problem.kv_len(row.batch)) {
+    if (!head.empty()) wrong(4, counterfactual.attend(row, head));
+    if (const std::int64_t next = keys.back() + 1; p.causal && next < problem.kv_len(row.batch)) {
       keys.push_back(static_cast<std::int32_t>(next));
-      wrong(5, counterfactual.attend(row, keys, scale));
+      wrong(5, counterfactual.attend(row, keys));
     }
   }
   return all;
