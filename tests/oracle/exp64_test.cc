@@ -1,4 +1,4 @@
-// exp64, exp2_64 and log64 against MPFR, array against scalar, and the bits themselves.
+// exp64, exp2_64, log64 and tanh64 against MPFR, array against scalar, and the bits themselves.
 #include "oracle/exp64.h"
 
 #include <gtest/gtest.h>
@@ -142,10 +142,28 @@ TEST(Exp64, LogarithmStaysWithinItsProvenBound) {
   EXPECT_GT(e, 1.0) << "an error this small means the measurement is broken";
 }
 
+std::vector<double> hyperbolic_inputs() {
+  std::mt19937_64 random(3);
+  std::vector<double> x = {5e-324, -5e-324, 0x1p-1022, 0x1p-54, 0.173, std::nextafter(0.173, 0.0), -0.173, 18.7, 22.5, 1e308, -1e308};
+  for (int n = 0; n < 40000; ++n) x.push_back(uniform(random, -0.36, 0.36));
+  for (int n = 0; n < 40000; ++n) x.push_back(uniform(random, -25, 25));
+  for (int n = 0; n < 20000; ++n) x.push_back(uniform(random, 0.1725, 0.1735));
+  for (int n = 0; n < 10000; ++n) x.push_back(std::ldexp(uniform(random, -1, 1), -static_cast<int>(random() % 1000)));
+  std::erase(x, 0.0);
+  return x;
+}
+
+TEST(Exp64, HyperbolicTangentStaysWithinItsProvenBound) {
+  const double e = worst_error(hyperbolic_inputs(), tanh64, mpfr_tanh, kTanh64RelativeError, 0x1p-1074);
+  std::printf("largest error: tanh %.3f; proven 8 (units of 2^-53)\n", e);
+  EXPECT_GT(e, 2.0) << "an error this small means the measurement is broken";
+}
+
 TEST(Exp64, ArraysGiveTheScalarBits) {
   expect_array_equals_scalar(exponential_inputs(), exp64, exp64);
   expect_array_equals_scalar(exponential_inputs(), exp2_64, exp2_64);
   expect_array_equals_scalar(logarithm_inputs(), log64, log64);
+  expect_array_equals_scalar(hyperbolic_inputs(), tanh64, tanh64);
 }
 
 TEST(Exp64, SpecialValuesAreWhatTheHeaderSays) {
@@ -172,12 +190,18 @@ TEST(Exp64, SpecialValuesAreWhatTheHeaderSays) {
   EXPECT_EQ(log64(-0.0), -INFINITY);
   EXPECT_EQ(log64(INFINITY), INFINITY);
   for (const double x : {-1.0, -5e-324, -double{INFINITY}, double{NAN}}) EXPECT_EQ(bits(log64(x)), kNan) << x;
+  EXPECT_EQ(bits(tanh64(0.0)), bits(0.0));
+  EXPECT_EQ(bits(tanh64(-0.0)), bits(-0.0));
+  EXPECT_EQ(tanh64(INFINITY), 1.0);
+  EXPECT_EQ(tanh64(-INFINITY), -1.0);
+  EXPECT_EQ(bits(tanh64(-NAN)), kNan);
 }
 
 TEST(Exp64, BitsAreTheSameOnEveryCompilerAndLevel) {
   EXPECT_EQ(hash(fixed_inputs(-760, 720), exp64), 1248495090488026229u);
   EXPECT_EQ(hash(fixed_inputs(-1100, 1030), exp2_64), 12350860192434965615u);
   EXPECT_EQ(hash(fixed_inputs(0, 1e6), log64), 12759391870732018187u);
+  EXPECT_EQ(hash(fixed_inputs(-3, 3), tanh64), 14621379840619661190u);
 }
 
 }  // namespace
