@@ -16,6 +16,7 @@ void add_judge(CLI::App& app, int& exit_code);
 void add_list(CLI::App& app, int& exit_code);
 void add_report(CLI::App& app, int& exit_code);
 void add_repro(CLI::App& app, int& exit_code);
+void add_tolerance(CLI::App& app, int& exit_code);
 
 /// `--level t0|t1|t2`: the highest level to try.
 void add_level_option(CLI::App& verb, Level& level);
