@@ -101,7 +101,7 @@ INSTANTIATE_TEST_SUITE_P(
     Evaluators, Identity,
     testing::Values(Evaluator{"balls", [](const Problem& p) { return attention_reference(p, 128); }},
                     Evaluator{"fp64",
-                              [](const Problem& p) { return op_named("attention").evaluate(p, Arithmetic{}).truth; }}),
+                              [](const Problem& p) { return op_named("attention").evaluate(p, Arithmetic{}, Level::kT0).truth; }}),
     [](const auto& info) { return info.param.name; });
 
 /// The balls (a + offset) and b meet; `slack` covers roundings of `offset` and of the test's own sums.

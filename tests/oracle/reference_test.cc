@@ -19,6 +19,66 @@ std::string lengths(Dice& dice, std::int64_t batch, std::int64_t longest) {
   return text;
 }
 
+/// Where keys lie: lengths, prefix, pages, views. After b, hkv, sq, skv, d and dtype.
+void set_store(Params& p, Dice& dice, std::int64_t batch, std::int64_t len_q, std::int64_t len_kv) {
+  const std::string batching = dice.pick({"dense", "packed", "padded"});
+  const std::string store = dice.one_in(2) ? "contiguous" : dice.pick({"vllm", "vllm_x", "nhd", "hnd"});
+  const bool paged = store != "contiguous", dense = batching == "dense";
+  p.set("batch", batching);
+  p.set("kv", store);
+  std::int64_t shortest = len_kv;
+  if (!dense) p.set("q_lens", lengths(dice, batch, len_q));
+  if (!dense || paged) {
+    std::string lens;
+    for (std::int64_t b = 0; b < batch; ++b) {
+      const std::int64_t len = dice.between(0, len_kv);
+      shortest = std::min(shortest, len);
+      lens += (b > 0 ? "," : "") + decimal(len);
+    }
+    p.set("kv_lens", lens);
+  }
+  const std::int64_t page = dice.pick<std::int64_t>({1, 2, 3, 16});
+  if (dice.one_in(3)) p.set("prefix", decimal(paged ? shortest / page * page : dice.between(0, shortest)));
+  if (paged) {
+    p.set("page", decimal(page));
+    p.set("page_seed", decimal(dice.between(0, 3)));
+    p.set("spare_pages", decimal(dice.between(0, 3)));
+    p.set("table_pad", dice.pick({"zero", "minus_one", "huge", "shared"}));
+  }
+  if (store == "vllm_x") {  // 16 bytes
+    const std::string dtype = *p.find("dtype");
+    p.set("d", dtype == "fp32" ? "4" : dtype.starts_with('e') ? "16" : "8");
+  }
+  if (dice.one_in(4)) {
+    p.set("v_from", "k");
+    p.set("dv", decimal(dice.between(1, std::stoll(*p.find("d")))));
+  }
+  if (batching != "packed") p.set("layout", paged ? dice.pick({"bhsd", "bshd"}) : dice.pick({"bhsd", "bshd", "bhds"}));
+  if (dense && !paged) p.set("expand", dice.pick({"none", "none", "batch", "heads"}));
+  if (dice.one_in(3)) p.set("offset", decimal(dice.between(1, 5)));
+  p.set("pad_rows", decimal(dice.between(0, 2)));
+  p.set("pad_dim", decimal(dice.between(0, 3)));
+  if (dense && len_q > 0 && dice.one_in(4)) {
+    p.set("rows", "1");
+    p.set("rows_seed", decimal(dice.between(0, 99)));
+  }
+}
+
+/// What changes logits and weights besides masks; most problems have at most one or two of these.
+void set_logits(Params& p, Dice& dice) {
+  if (dice.one_in(4)) p.set("softcap", dice.pick({"1", "30", "0.25", "3e38", "1e-20", "1e-45"}));
+  if (dice.one_in(4)) {
+    p.set("alibi", dice.pick({"distance", "key", "diagonal", "last"}));
+    p.set("slopes", dice.pick({"head", "batch_head"}));
+  }
+  if (dice.one_in(4)) p.set("sink", dice.pick({"in_lse", "out_of_lse"}));
+  if (dice.one_in(5)) p.set("segments", "1");
+  if (dice.one_in(4)) {
+    p.set("descale", dice.pick({"tensor", "head", "block"}));
+    if (*p.find("descale") == "block") p.set("scale_block", decimal(dice.between(1, 5)));
+  }
+}
+
 /// Any legal parameters with few rows and at most 12 keys.
 Params random_params(Dice& dice) {
   Params p;
@@ -31,11 +91,14 @@ Params random_params(Dice& dice) {
   p.set("skv", decimal(len_kv));
   p.set("d", decimal(dice.between(1, 9)));
   if (dice.one_in(2)) p.set("dv", decimal(dice.between(1, 9)));
-  p.set("dtype", dice.pick({"fp32", "fp16", "bf16"}));
+  p.set("dtype", dice.pick({"fp32", "fp16", "bf16", "e4m3", "e5m2"}));
   if (dice.one_in(4)) p.set("out", dice.pick({"fp32", "fp16", "bf16"}));
   if (!dice.one_in(3))
     p.set("scale", dice.pick({"1", "-0.5", "0", "-0", "1e-45", "3e38", "-1.7e30", "0.1", "1e-20", "7"}));
-  p.set("mask", dice.pick({"none", "causal", "bool", "additive", "causal+bool", "causal+additive"}));
+  const std::string data = dice.pick({"none", "bool", "additive", "block", "list"});
+  p.set("mask", dice.one_in(3) ? (data == "none" ? "causal" : "causal+" + data) : data);
+  if (data == "block") p.set("block", decimal(dice.between(1, 3)) + "," + decimal(dice.between(1, 5)));
+  if (data == "list") p.set("list", decimal(dice.between(1, 8)));
   p.set("align", dice.pick({"br", "tl"}));
   if (dice.one_in(3)) p.set("window", decimal(dice.between(-1, 6)) + "," + decimal(dice.between(-1, 4)));
   p.set("window_ends", dice.pick({"inclusive", "left_exclusive"}));
@@ -43,19 +106,8 @@ Params random_params(Dice& dice) {
   p.set("empty_lse", dice.pick({"-inf", "inf"}));
   p.set("lse", dice.pick({"none", "e", "2"}));
   p.set("masked_nonfinite", dice.pick({"ignored", "propagates"}));
-  const std::string batching = dice.pick({"dense", "packed", "padded"});
-  p.set("batch", batching);
-  if (batching != "dense") {
-    p.set("q_lens", lengths(dice, batch, len_q));
-    p.set("kv_lens", lengths(dice, batch, len_kv));
-  }
-  if (batching != "packed") p.set("layout", dice.pick({"bhsd", "bshd"}));
-  p.set("pad_rows", decimal(dice.between(0, 2)));
-  p.set("pad_dim", decimal(dice.between(0, 3)));
-  if (batching == "dense" && len_q > 0 && dice.one_in(4)) {
-    p.set("rows", "1");
-    p.set("rows_seed", decimal(dice.between(0, 99)));
-  }
+  set_logits(p, dice);
+  set_store(p, dice, batch, len_q, len_kv);
   return p;
 }
 
@@ -83,6 +135,29 @@ std::uint64_t random_bias(Dice& dice, bool wild) {
   return dice.pick<std::uint64_t>({0xff800000U, 0, 0xff7fffffU, encode(Format::kFp32, dice.real(-8, 8))});
 }
 
+/// Slopes, sinks and scale factors: ordinary numbers, now and then anything.
+std::uint64_t random_constant(Dice& dice, bool positive, std::int64_t special) {
+  const double infinity = std::numeric_limits<double>::infinity();
+  if (special > 0 && dice.one_in(special))
+    return encode(Format::kFp32, dice.pick({infinity, -infinity, infinity - infinity, 0.0, -0.0, 1e30, -1e-30}));
+  return encode(Format::kFp32, positive ? dice.real(0.25, 4) : dice.real(-3, 3));
+}
+
+/// Lists of distinct keys, -1 and entries out of range.
+void fill_lists(Problem& problem, Dice& dice) {
+  const OutputView mask = input(problem, "mask").output();
+  const std::int64_t keys = attention_params(problem.params).len_kv, entries = mask.layout->shape.back();
+  for (std::int64_t first = 0; first < mask.layout->storage; first += entries) {
+    std::vector<std::int64_t> all{-1, -1, keys, 0x7fffffff, -5, -2147483647, keys + 1, -1};
+    for (std::int64_t key = 0; key < keys; ++key) all.push_back(key);
+    for (std::int64_t n = 0; n < entries; ++n) {
+      std::swap(all[static_cast<std::size_t>(n)],
+                all[static_cast<std::size_t>(dice.between(n, static_cast<std::int64_t>(all.size()) - 1))]);
+      mask.set_code(first + n, static_cast<std::uint32_t>(all[static_cast<std::size_t>(n)]));
+    }
+  }
+}
+
 Problem random_problem(Dice& dice) {
   const Params params = random_params(dice);
   const auto style = [&] {
@@ -91,18 +166,24 @@ Problem random_problem(Dice& dice) {
   const Style q = style(), k = style(), v = dice.one_in(20) ? Style::kZeros : style();
   const bool wild = dice.one_in(4), mostly_masked = dice.one_in(4);
   const std::int64_t special = dice.one_in(3) ? 12 : 0;  // one element in so many is overwritten by a special value
-  return make_problem(params, [&](const TensorLayout& t) -> std::uint64_t {
+  const std::int64_t special_constant = dice.one_in(3) ? 4 : 0;
+  Problem problem = make_problem(params, [&](const TensorLayout& t) -> std::uint64_t {
     if (t.role == "mask" && t.format == Format::kUint8)
       return dice.one_in(mostly_masked ? 6 : 2) ? static_cast<std::uint64_t>(dice.between(1, 255)) : 0;
+    if (t.format == Format::kInt32) return static_cast<std::uint64_t>(dice.between(0, 1));  // segments; lists below
     if (t.role == "mask") return mostly_masked && !dice.one_in(6) ? 0xff800000U : random_bias(dice, wild);
+    if (t.role == "slopes" || t.role == "sink" || t.role.ends_with("_scale"))
+      return random_constant(dice, t.role != "sink", special_constant);
     if (special > 0 && t.role != "q" && dice.one_in(special)) {
       const double infinity = std::numeric_limits<double>::infinity();
       const double max = info(t.format).max_finite;
       return encode(t.format,
                     dice.pick({infinity, -infinity, infinity - infinity, -0.0, max, info(t.format).min_subnormal}));
     }
-    return random_code(dice, t.role == "q" ? q : t.role == "k" ? k : v, t.format);
+    return random_code(dice, t.role == "q" ? q : t.role.starts_with("k") ? k : v, t.format);
   });
+  if (attention_params(params).data_mask == DataMask::kList) fill_lists(problem, dice);
+  return problem;
 }
 
 std::string text(const Params& params) {
@@ -151,7 +232,7 @@ TEST(Truth, OfBallsAndOfFp64AgreesWithAnIndependentEvaluationInClassAndValueOnTe
     const Problem problem = random_problem(dice);
     SCOPED_TRACE("problem " + std::to_string(n) + text(problem.params));
     const independent::Outputs expected = independent::Attention(problem).evaluate();
-    const Truth truth = attention_reference(problem, 128), fast = op_named("attention").evaluate(problem, {}).truth;
+    const Truth truth = attention_reference(problem, 128), fast = op_named("attention").evaluate(problem, {}, Level::kT0).truth;
     const bool has_lse = truth.outputs.size() > 1;
     {
       SCOPED_TRACE("balls");
@@ -164,7 +245,7 @@ TEST(Truth, OfBallsAndOfFp64AgreesWithAnIndependentEvaluationInClassAndValueOnTe
     if (HasFatalFailure()) return;
   }
   // The generator must reach every class set that the rules can give, or agreement says little.
-  for (const int classes : {1, 2, 4, 8, 16, 1 + 16, 2 + 16, 4 + 16, 8 + 16})
+  for (const int classes : {1, 2, 4, 8, 16, 1 + 16, 2 + 16, 4 + 16, 8 + 16, 4 + 8 + 16})
     EXPECT_GE(o.by_class[classes], 20) << classes;
   for (const int classes : {1, 4, 8, 16, 4 + 16, 8 + 16, 4 + 8 + 16}) EXPECT_GE(lse.by_class[classes], 20) << classes;
   EXPECT_GE(o.numbers, 30000);
