@@ -29,22 +29,26 @@ double Counterfactual::logit(const AttentionRow& row, std::int32_t key, const Hy
          (hypothesis.alibi ? problem_.bias(row, key) : problem_.additive(row, key));
 }
 
+std::vector<double> Counterfactual::logits(const AttentionRow& row, const std::vector<std::int32_t>& keys,
+                                           const Hypothesis& hypothesis) {
+  load_head(problem_, row.batch, problem_.kv_head(row.head), head_);
+  q_.resize(static_cast<std::size_t>(problem_.params().dim_qk));
+  problem_.load_q(row, q_);
+  head_scores(head_, q_, score_, magnitude_);
+  std::vector<double> x(keys.size());
+  for (std::size_t i = 0; i < keys.size(); ++i) x[i] = logit(row, keys[i], hypothesis);
+  return x;
+}
+
 RowOutput Counterfactual::attend(const AttentionRow& row, const std::vector<std::int32_t>& keys,
                                  const Hypothesis& hypothesis) {
   constexpr double kInfinity = std::numeric_limits<double>::infinity();
   const AttentionParams& p = problem_.params();
-  load_head(problem_, row.batch, problem_.kv_head(row.head), head_);
-  q_.resize(static_cast<std::size_t>(p.dim_qk));
-  problem_.load_q(row, q_);
-  head_scores(head_, q_, score_, magnitude_);
+  const std::vector<double> x = logits(row, keys, hypothesis);
   const auto dv = static_cast<std::size_t>(p.dim_v);
   const double sink = hypothesis.sink ? problem_.sink(row) : -kInfinity;
-  std::vector<double> x(keys.size());
   double m = sink;
-  for (std::size_t i = 0; i < keys.size(); ++i) {
-    x[i] = logit(row, keys[i], hypothesis);
-    m = std::max(m, x[i]);
-  }
+  for (const double logit : x) m = std::max(m, logit);
   RowOutput out{std::vector<double>(dv, 0.0), m};
   if (m == -kInfinity) return out;
   double l = 0;

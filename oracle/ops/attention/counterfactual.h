@@ -30,6 +30,10 @@ class Counterfactual {
   /// What a kernel would return for the row that used these keys under that hypothesis.
   RowOutput attend(const AttentionRow& row, const std::vector<std::int32_t>& keys, const Hypothesis& hypothesis = {});
 
+  /// The logits of these keys, natural, parallel to them; afterwards `head` holds the row's operands.
+  std::vector<double> logits(const AttentionRow& row, const std::vector<std::int32_t>& keys, const Hypothesis& hypothesis = {});
+  const HeadOperands& head() const { return head_; }
+
  private:
   double logit(const AttentionRow& row, std::int32_t key, const Hypothesis& hypothesis) const;
 

@@ -16,8 +16,8 @@
 #include <fmt/format.h>
 
 #include "oracle/exp64.h"
+#include "oracle/ops/attention/counterfactual.h"
 #include "oracle/ops/attention/layouts.h"
-#include "oracle/ops/attention/operands.h"
 #include "oracle/simd.h"
 
 namespace assay {
@@ -56,7 +56,7 @@ struct Part {
 
 class Planter {
  public:
-  explicit Planter(const Problem& problem) : problem_(problem), params_(problem_.params()) {}
+  explicit Planter(const Problem& problem) : problem_(problem), params_(problem_.params()), counterfactual_(problem_) {}
 
   std::size_t rows() const { return problem_.rows().size(); }
   std::size_t dim_v() const { return static_cast<std::size_t>(params_.dim_v); }
@@ -72,7 +72,8 @@ class Planter {
 
  private:
   bool load(std::size_t row, double gain);
-  double logit(std::int32_t key, double gain) const;
+  double logit(std::int32_t key) { return counterfactual_.logits(row_, {key}).front(); }
+  const double* value(std::int32_t key) const { return counterfactual_.head().v.data() + static_cast<std::size_t>(key) * dim_v(); }
   void read_value(std::int32_t key, std::vector<double>& v) const;
   /// The key just beyond the right edge, else the left one, unless something else masks it.
   std::optional<std::int32_t> edge_key() const;
@@ -87,8 +88,7 @@ class Planter {
 
   const AttentionProblem problem_;
   const AttentionParams& params_;
-  HeadOperands head_;
-  std::vector<double> q_, score_, magnitude_;
+  Counterfactual counterfactual_;
   AttentionRow row_;
   std::vector<std::int32_t> admissible_, keys_;
   std::vector<double> p_;       ///< weights over D, parallel to keys_
@@ -97,32 +97,19 @@ class Planter {
   double log_denominator_ = 0;  ///< top + log D
 };
 
-/// x of one key; score_ is the row's.
-double Planter::logit(std::int32_t key, double gain) const {
-  const double y = problem_.score_factor(row_, key) * gain * score_[static_cast<std::size_t>(key)];
-  const double bias = problem_.bias(row_, key);
-  if (params_.softcap == 0) return y + bias;
-  const double cap = static_cast<double>(params_.softcap);
-  const double e = exp64(-2 * std::abs(y) / cap);
-  return std::copysign(cap * (1 - e) / (1 + e), y) + bias;
-}
-
 bool Planter::load(std::size_t row, double gain) {
   row_ = problem_.rows()[row];
-  load_head(problem_, row_.batch, problem_.kv_head(row_.head), head_);
   problem_.admissible_keys(row_, admissible_);
-  q_.resize(static_cast<std::size_t>(params_.dim_qk));
-  problem_.load_q(row_, q_);
-  head_scores(head_, q_, score_, magnitude_);
+  const std::vector<double> logits = counterfactual_.logits(row_, admissible_, {.gain = gain});
   keys_.clear();
   p_.clear();
   const double sink = problem_.sink(row_);
   top_ = -kInf;
-  for (const std::int32_t key : admissible_) {
-    const double x = logit(key, gain);
+  for (std::size_t i = 0; i < logits.size(); ++i) {
+    const double x = logits[i];
     if (!(x < kInf)) return false;
     if (x == -kInf) continue;
-    keys_.push_back(key);
+    keys_.push_back(admissible_[i]);
     p_.push_back(x);
     top_ = std::max(top_, x);
   }
@@ -139,8 +126,7 @@ bool Planter::load(std::size_t row, double gain) {
   for (std::size_t j = 0; j < keys_.size(); ++j) {
     p_[j] /= denominator;
     if (p_[j] == 0) continue;
-    const auto v = static_cast<std::size_t>(keys_[j]) * dim_v();
-    add_scaled(p_[j] * problem_.value_factor(row_, keys_[j]), head_.v.data() + v, dim_v(), o_.data());
+    add_scaled(p_[j] * problem_.value_factor(row_, keys_[j]), value(keys_[j]), dim_v(), o_.data());
   }
   return true;
 }
@@ -161,9 +147,8 @@ std::optional<std::int32_t> Planter::edge_key() const {
 
 Part Planter::key_part(std::size_t j) const {
   Part part{.first = keys_[j], .last = keys_[j], .weight = p_[j], .values = {}};
-  const double* v = head_.v.data() + static_cast<std::size_t>(keys_[j]) * dim_v();
   part.values.assign(dim_v(), 0.0);
-  add_scaled(p_[j] * problem_.value_factor(row_, keys_[j]), v, dim_v(), part.values.data());
+  add_scaled(p_[j] * problem_.value_factor(row_, keys_[j]), value(keys_[j]), dim_v(), part.values.data());
   return part;
 }
 
@@ -172,8 +157,7 @@ Part Planter::tile_part(std::size_t& j) const {
   const std::int32_t tile = keys_[j] / kTile;
   Part part{.first = keys_[j], .last = keys_[j], .weight = 0, .values = std::vector<double>(dim_v(), 0.0)};
   for (; j < keys_.size() && keys_[j] / kTile == tile; ++j) {
-    const double* v = head_.v.data() + static_cast<std::size_t>(keys_[j]) * dim_v();
-    add_scaled(p_[j] * problem_.value_factor(row_, keys_[j]), v, dim_v(), part.values.data());
+    add_scaled(p_[j] * problem_.value_factor(row_, keys_[j]), value(keys_[j]), dim_v(), part.values.data());
     part.weight += p_[j];
     part.last = keys_[j];
   }
@@ -195,8 +179,7 @@ Part Planter::most_visible(bool tiles) const {
       if (weight > 0) moved = largest_deviation(1 / weight, part.values.data(), o_.data(), dim_v());
     } else {
       ++j;
-      moved = largest_deviation(problem_.value_factor(row_, keys_[at]),
-                                head_.v.data() + static_cast<std::size_t>(keys_[at]) * dim_v(), o_.data(), dim_v());
+      moved = largest_deviation(problem_.value_factor(row_, keys_[at]), value(keys_[at]), o_.data(), dim_v());
     }
     moved = weight < 1 ? moved * weight / (1 - weight) : 0;
     if (moved < farthest || (moved == farthest && weight <= heaviest)) continue;
@@ -238,7 +221,7 @@ std::optional<Planter::Values> Planter::plant(std::size_t row, std::size_t fault
   if (fault == kGhostKey) return size == 0 ? result() : with(0, std::vector<double>(dim_v(), 0.0), size);
   if (fault == kMaskShift) {
     const std::optional<std::int32_t> key = edge_key();
-    const double x = key ? logit(*key, 1) : kNone;
+    const double x = key ? logit(*key) : kNone;
     if (!(x < kInf)) return std::nullopt;
     std::vector<double> v;
     read_value(*key, v);
@@ -262,7 +245,7 @@ FaultSite Planter::site(std::size_t row, std::size_t fault) {
   }
   if (fault == kGhostKey) return {"a key of logit 0", exp64(-log_denominator_)};
   if (const std::optional<std::int32_t> key = edge_key(); fault == kMaskShift && key)
-    return {fmt::format("key {}", *key), exp64(logit(*key, 1) - log_denominator_)};
+    return {fmt::format("key {}", *key), exp64(logit(*key) - log_denominator_)};
   return {};
 }
 
