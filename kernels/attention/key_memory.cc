@@ -1,0 +1,71 @@
+// Addresses of key and value vectors in every store.
+#include "kernels/attention/key_memory.h"
+
+#include <stdexcept>
+#include <string>
+
+namespace assay {
+
+KeyMemory::KeyMemory(std::span<const TensorView> inputs, const AttentionParams& params)
+    : params_(params), sequences_(key_sequences(inputs, params)), prefix_in_front_(0) {
+  const auto pair = [&](std::string_view k, std::string_view v) {
+    const TensorView keys = required_input(inputs, k);
+    return Pair{keys, params.v_in_k ? keys : required_input(inputs, v)};
+  };
+  own_ = pair("k", "v");
+  switch (params.kv_store) {
+    case KvStore::kVllm:
+    case KvStore::kVllmX: table_ = required_input(inputs, "block_table"); break;
+    case KvStore::kNhd:
+    case KvStore::kHnd:
+      table_ = required_input(inputs, "kv_indices");
+      indptr_ = required_input(inputs, "kv_indptr");
+      break;
+    case KvStore::kContiguous:
+      prefix_in_front_ = params.prefix;
+      if (params.prefix > 0) prefix_ = pair("k_prefix", "v_prefix");
+  }
+}
+
+std::int64_t KeyMemory::page_of(std::int64_t batch, std::int64_t key) const {
+  const std::int64_t index = key / params_.page;
+  const std::int64_t page = indptr_.layout == nullptr ? int_element(table_, batch, index)
+                                                      : int_element(table_, int_element(indptr_, batch) + index);
+  if (page < 0 || page >= own_.k.extent(0))
+    throw std::invalid_argument(table_.layout->role + ": page " + std::to_string(page) + " does not exist");
+  return page;
+}
+
+VectorPlace KeyMemory::in_page(const TensorView& t, std::int64_t page, std::int64_t head, std::int64_t slot) const {
+  switch (params_.kv_store) {
+    case KvStore::kHnd: return {t.element(page, head, slot), t.stride(3), t.extent(3), 0};
+    case KvStore::kVllmX:
+      if (t.layout->shape.size() == 5)  // K [page, head, d / x, slot, x]
+        return {t.element(page, head, 0, slot), t.stride(4), t.extent(4), t.stride(2)};
+      return {t.element(page, head, 0, slot), t.stride(2), t.extent(2), 0};  // V [page, head, dv, slot]
+    default: return {t.element(page, slot, head), t.stride(3), t.extent(3), 0};
+  }
+}
+
+VectorPlace KeyMemory::place(const TensorView& t, std::int64_t batch, std::int64_t head, std::int64_t key) const {
+  if (key < 0 || key >= length(batch)) throw std::invalid_argument("key " + std::to_string(key) + " does not exist");
+  const std::int64_t channels = t.layout->shape.back(), stride = t.layout->strides.back();
+  if (key < prefix_in_front_) return {t.element(head, key), stride, channels, 0};
+  if (params_.kv_store != KvStore::kContiguous) return in_page(t, page_of(batch, key), head, key % params_.page);
+  const std::int64_t own = key - prefix_in_front_;
+  if (params_.batching == Batching::kPacked)
+    return {t.element(sequences_.starts[static_cast<std::size_t>(batch)] + own, head), stride, channels, 0};
+  return {t.element(batch, head, own), stride, channels, 0};
+}
+
+void KeyMemory::load_k(std::int64_t batch, std::int64_t head, std::int64_t key, float* out) const {
+  const TensorView& k = region(key).k;
+  load_vector(k, place(k, batch, head, key), params_.dim_qk, out);
+}
+
+void KeyMemory::load_v(std::int64_t batch, std::int64_t head, std::int64_t key, float* out) const {
+  const TensorView& v = region(key).v;
+  load_vector(v, place(v, batch, head, key), params_.dim_v, out);
+}
+
+}  // namespace assay

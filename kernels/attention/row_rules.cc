@@ -1,0 +1,107 @@
+// Masks, soft cap, biases and sinks of one query row.
+#include "kernels/attention/row_rules.h"
+
+#include <algorithm>
+
+#include "kernels/fault.h"
+#include "kernels/numeric.h"
+
+namespace assay {
+
+RowRules::RowRules(std::span<const TensorView> inputs, const AttentionParams& params) : params_(params) {
+  if (params.data_mask != DataMask::kNone) mask_ = required_input(inputs, "mask");
+  if (params.alibi != Alibi::kNone) slopes_ = required_input(inputs, "slopes");
+  if (params.sink != Sink::kNone) sink_ = required_input(inputs, "sink");
+  if (params.segments) {
+    seg_q_ = required_input(inputs, "seg_q");
+    seg_kv_ = required_input(inputs, "seg_kv");
+  }
+}
+
+/// The key that stands above the query on the diagonal of causal and window masks.
+std::int64_t RowRules::position(RowLengths lengths, std::int64_t query) const {
+  return params_.align == Align::kTopLeft ? query : query + lengths.kv - lengths.q;
+}
+
+KeyRange RowRules::range(RowLengths lengths, std::int64_t query) const {
+  const std::int64_t diagonal = position(lengths, query);
+  const std::int64_t leak = faulty(Fault::kMaskShiftedByOne) ? 1 : 0;
+  KeyRange keys{0, lengths.kv};
+  if (params_.causal) keys.end = std::min(keys.end, diagonal + 1 + leak);
+  if (params_.window_right >= 0) keys.end = std::min(keys.end, diagonal + params_.window_right + 1 + leak);
+  if (faulty(Fault::kLastKeyDropped) && lengths.kv > 1) keys.end = std::min(keys.end, lengths.kv - 1);
+  if (params_.window_left >= 0) {
+    const std::int64_t open = params_.window_ends == WindowEnds::kLeftExclusive ? 1 : 0;
+    keys.first = std::max<std::int64_t>(0, diagonal - params_.window_left + open);
+  }
+  return keys;
+}
+
+/// Index lists name their keys in any order, perhaps twice; what is negative or behind the keys names none.
+void RowRules::listed(std::int64_t batch, std::int64_t head, std::int64_t query, KeyRange keys,
+                      std::uint8_t* keep) const {
+  constexpr std::uint8_t kNamed = 2;
+  for (std::int64_t n = 0; n < mask_.extent(3); ++n) {
+    const std::int64_t key = int_element(mask_, batch, head, query, n);
+    if (key >= keys.first && key < keys.end) keep[key - keys.first] |= kNamed;
+  }
+  for (std::int64_t j = 0; j < keys.size(); ++j) keep[j] = keep[j] == (kNamed | 1) ? 1 : 0;
+}
+
+void RowRules::admissible(RowLengths lengths, std::int64_t batch, std::int64_t head, std::int64_t query, KeyRange keys,
+                          std::uint8_t* keep) const {
+  const KeyRange inside = range(lengths, query);
+  for (std::int64_t key = keys.first; key < keys.end; ++key)
+    keep[key - keys.first] = key >= inside.first && key < inside.end ? 1 : 0;
+  const auto cut = [&](auto&& allowed) {
+    for (std::int64_t key = keys.first; key < keys.end; ++key)
+      if (!allowed(key)) keep[key - keys.first] = 0;
+  };
+  if (params_.data_mask == DataMask::kBool)
+    cut([&](std::int64_t key) { return mask_.code(mask_.element(batch, head, query, key)) != 0; });
+  if (params_.data_mask == DataMask::kBlock)
+    cut([&](std::int64_t key) {
+      return mask_.code(mask_.element(batch, head, query / params_.block_q, key / params_.block_kv)) != 0;
+    });
+  if (params_.data_mask == DataMask::kList) listed(batch, head, query, keys, keep);
+  if (params_.segments) {
+    const std::int64_t own = int_element(seg_q_, batch, query);
+    cut([&](std::int64_t key) { return int_element(seg_kv_, batch, key) == own; });
+  }
+}
+
+void RowRules::adjust(RowLengths lengths, std::int64_t batch, std::int64_t head, std::int64_t query, KeyRange keys,
+                      float* x) const {
+  const std::int64_t count = keys.size();
+  if (const float cap = params_.softcap; cap > 0.0F)
+    for (std::int64_t j = 0; j < count; ++j) x[j] = cap * tanh_f32(x[j] / cap);
+  if (params_.alibi != Alibi::kNone) {
+    const float slope = params_.slopes_per_batch ? float_element(slopes_, batch, head) : float_element(slopes_, head);
+    const std::int64_t diagonal = position(lengths, query);
+    for (std::int64_t j = 0; j < count; ++j) {
+      const std::int64_t key = keys.first + j;
+      std::int64_t distance = 0;
+      switch (params_.alibi) {
+        case Alibi::kNone: break;
+        case Alibi::kDistance: distance = key < diagonal ? key - diagonal : diagonal - key; break;
+        case Alibi::kKey: distance = key; break;
+        case Alibi::kDiagonal: distance = key - query; break;
+        case Alibi::kLast: distance = key - lengths.kv + 1; break;
+      }
+      x[j] += slope * static_cast<float>(distance);
+    }
+  }
+  if (params_.data_mask == DataMask::kAdditive)
+    for (std::int64_t j = 0; j < count; ++j) x[j] += float_element(mask_, batch, head, query, keys.first + j);
+}
+
+float RowRules::sink(std::int64_t head) const {
+  return sink_.layout == nullptr ? -kInfinity : float_element(sink_, head);
+}
+
+bool masks_keys(const AttentionParams& params) {
+  return params.causal || params.data_mask != DataMask::kNone || params.window_left >= 0 || params.window_right >= 0 ||
+         params.segments;
+}
+
+}  // namespace assay

@@ -1,0 +1,147 @@
+// Scores, logits, weights and P V of one tile.
+#include "kernels/attention/tile_scores.h"
+
+#include <algorithm>
+
+namespace assay {
+namespace {
+
+/// P in its format; what passes the largest number saturates in 8 bits, as cvt.satfinite does.
+float rounded(Format format, float p) {
+  const bool narrow = bytes_per_element(format) == 1;
+  return static_cast<float>(
+      round_to(format, static_cast<double>(p), Rounding::kNearestEven, narrow ? Overflow::kSaturate : Overflow::kIeee));
+}
+
+float power_of_two(int n) { return exp2_f32(static_cast<float>(n)); }  // exact
+
+}  // namespace
+
+TileScores::TileScores(const AttentionCall& call, const Arithmetic& declared, std::int64_t tile_n)
+    : call_(call),
+      declared_(declared),
+      model_(mma_model(MmaArch::kHopper, call.params().input)),
+      tile_n_(tile_n),
+      d_(round_up(call.params().dim_qk, model_.block_k)),
+      dv_(round_up(call.params().dim_v, model_.block_k)) {}
+
+void TileScores::load(std::int64_t batch, std::int64_t head, KeyRange keys) {
+  const AttentionParams& p = call_.params();
+  const std::int64_t kv_head = head / (p.heads_q / p.heads_kv);
+  const double factor = call_.descales().score_factor(batch, head, 0, 0);
+  const double size = factor < 0.0 ? -factor : factor;
+  sign_ = factor < 0.0 ? -1.0F : factor > 0.0 ? 1.0F : 0.0F;
+  form_ = {.on_score = call_.rules().adjusts(),
+           .scale = static_cast<float>(size),
+           .c = static_cast<float>(size * 0x1.71547652b82fep+0)};
+  value_scale_ = call_.descales().value(batch, kv_head, 0);
+  const bool same_head = loaded_head_ == batch * p.heads_kv + kv_head;
+  if (same_head && keys.first >= loaded_.first && keys.end <= loaded_.end) return;
+  loaded_head_ = batch * p.heads_kv + kv_head;
+  loaded_ = keys;
+  const std::int64_t rows = round_up(keys.size(), tile_n_);
+  kt_ = transposed(call_.load_k(batch, kv_head, keys, rows, d_));
+  v_ = call_.load_v(batch, kv_head, keys, rows, dv_);
+}
+
+std::vector<QueryTile> TileScores::query_tiles(const HeadRows& rows) const {
+  const RowLengths lengths = call_.lengths(rows.batch);
+  const auto seen_by = [&](std::int64_t first) {
+    KeyRange seen{lengths.kv, 0};
+    for (std::int64_t i = first; i < std::min(first + QueryTile::kTileM, lengths.q); ++i) {
+      const KeyRange row = call_.rules().range(lengths, i);
+      if (row.empty()) continue;
+      seen.first = std::min(seen.first, row.first);
+      seen.end = std::max(seen.end, row.end);
+    }
+    return seen.empty() ? KeyRange{} : seen;
+  };
+  std::vector<QueryTile> tiles;
+  std::int64_t first = -1;
+  for (const std::int64_t query : rows.queries) {
+    if (tiles.empty() || query >= first + QueryTile::kTileM) {
+      first = query / QueryTile::kTileM * QueryTile::kTileM;
+      tiles.push_back({rows.batch, rows.head, {}, {}, seen_by(first)});
+    }
+    QueryTile& tile = tiles.back();
+    tile.queries.push_back(query);
+    tile.q.resize(tile.queries.size() * static_cast<std::size_t>(d_), 0.0F);
+    call_.load_q(rows.batch, rows.head, query, tile.q.data() + tile.q.size() - d_);
+  }
+  return tiles;
+}
+
+void TileScores::compute(const QueryTile& queries, KeyRange keys) {
+  const RowLengths lengths = call_.lengths(queries.batch);
+  const std::size_t rows = queries.queries.size();
+  keys_ = keys;
+  x_.assign(rows * static_cast<std::size_t>(tile_n_), 0.0F);
+  p_.assign(x_.size(), 0.0F);
+  keep_.assign(x_.size(), 0);
+  mma_tile(model_, call_.params().input, static_cast<int>(rows), static_cast<int>(keys.size()), static_cast<int>(d_),
+           {queries.q.data(), d_, 1}, {kt_.row(0) + (keys.first - loaded_.first), kt_.cols, 1}, x_.data(), tile_n_);
+  for (std::size_t row = 0; row < rows; ++row) {
+    const std::int64_t query = queries.queries[row];
+    float* x = x_.data() + row * static_cast<std::size_t>(tile_n_);
+    call_.rules().admissible(lengths, queries.batch, queries.head, query, keys,
+                             keep_.data() + row * static_cast<std::size_t>(tile_n_));
+    const float factor = form_.on_score ? sign_ * form_.scale : sign_;
+    if (factor != 1.0F)
+      for (std::int64_t j = 0; j < keys.size(); ++j) x[j] *= factor;
+    if (form_.on_score) call_.rules().adjust(lengths, queries.batch, queries.head, query, keys, x);
+  }
+}
+
+float TileScores::maximum(std::size_t row, float from, bool& any) const {
+  const float* x = x_.data() + row * static_cast<std::size_t>(tile_n_);
+  const std::uint8_t* keep = keep_.data() + row * static_cast<std::size_t>(tile_n_);
+  float m = from;
+  any = false;
+  for (std::int64_t j = 0; j < keys_.size(); ++j) {
+    if (keep[j] == 0) continue;
+    m = max_keeping_nan(m, x[j]);
+    any = true;
+  }
+  return m;
+}
+
+void TileScores::weigh(std::size_t row, float max, float masked, QuadSum& l) {
+  constexpr std::int64_t kPeriod = 16,
+                         kExact = 12;  // of 16 neighbouring keys, the last four by the cubic where declared
+  const std::int64_t count = keys_.size();
+  const float* x = x_.data() + row * static_cast<std::size_t>(tile_n_);
+  const std::uint8_t* keep = keep_.data() + row * static_cast<std::size_t>(tile_n_);
+  float* p = p_.data() + row * static_cast<std::size_t>(tile_n_);
+  const float shift = -(max * form_.c);
+  for (std::int64_t j = 0; j < count; ++j)
+    p[j] = form_.on_score ? (x[j] - max) * kLog2e : fma_f32(x[j], form_.c, shift);
+  if (declared_.exponential == Exponential::kPolynomial3) {
+    for (std::int64_t j = 0; j < count; ++j) p[j] = j % kPeriod < kExact ? exp2_f32(p[j]) : exp2_cubic_f32(p[j]);
+  } else {
+    for (std::int64_t j = 0; j < count; ++j) p[j] = exp2_f32(p[j]);
+  }
+  const float offset = power_of_two(declared_.p_offset);
+  for (std::int64_t j = 0; j < count; ++j) p[j] = keep[j] != 0 ? p[j] * offset : masked;
+  for (std::int64_t j = 0; j < count; ++j) lane_of(l, j) += p[j];
+  for (std::int64_t j = 0; j < count; ++j) p[j] = rounded(declared_.p_format, p[j]);
+}
+
+void TileScores::multiply(std::size_t rows, KeyRange keys, float* o) {
+  const auto product = [&](float* sum) {
+    mma_tile(model_, call_.params().input, static_cast<int>(rows), static_cast<int>(dv_), static_cast<int>(keys.size()),
+             {p_.data(), tile_n_, 1}, {v_.row(keys.first - loaded_.first), dv_, 1}, sum, dv_);
+  };
+  if (declared_.promote_n == 0) return product(o);
+  pv_sum_.assign(rows * static_cast<std::size_t>(dv_), 0.0F);
+  product(pv_sum_.data());
+  for (std::size_t n = 0; n < pv_sum_.size(); ++n) o[n] += pv_sum_[n];
+}
+
+void TileScores::accumulate(std::size_t rows, float* o) { multiply(rows, keys_, o); }
+
+void TileScores::accumulate_ones(KeyRange keys, float* o) {
+  p_.assign(static_cast<std::size_t>(tile_n_), 1.0F);
+  multiply(1, keys, o);
+}
+
+}  // namespace assay
