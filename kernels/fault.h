@@ -13,6 +13,9 @@ enum class Fault : std::uint8_t {
   kLastKeyDropped,    ///< the last key of a sequence is taken for its padding
   kMaskShiftedByOne,  ///< causal and right window limits admit one key more
   kAccumulatorNotRescaled,  ///< O keeps its old scale when the maximum rises; l does not
+  kSumNotRescaled,          ///< l keeps its old scale when the maximum rises (online softmax)
+  kMergeWithoutMax,         ///< a merge's weights are exp(lse), without subtracting the largest LSE
+  kMergeEmptyUnguarded,     ///< a merge does not ask whether a part is empty: (-inf) - (-inf)
 };
 
 #ifdef ASSAY_MUTANTS
