@@ -47,7 +47,7 @@ void set_store(Params& p, Dice& dice, std::int64_t batch, std::int64_t len_q, st
   }
   if (store == "vllm_x") {  // 16 bytes
     const std::string dtype = *p.find("dtype");
-    p.set("d", dtype == "fp32" ? "4" : dtype.starts_with('e') ? "16" : "8");
+    p.set("d", decimal(dice.between(1, 3) * (dtype == "fp32" ? 4 : dtype.starts_with("e") ? 16 : 8)));
   }
   if (dice.one_in(4)) {
     p.set("v_from", "k");
