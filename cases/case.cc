@@ -33,6 +33,13 @@ bool is_param(const Op& op, std::string_view key) {
 /// The key of a role's source: the role, or role.data where the op has a parameter of that name (attention's mask).
 std::string source_key(const Op& op, const std::string& role) { return is_param(op, role) ? role + ".data" : role; }
 
+/// The spec's default, which may be the source of an input before it.
+Source default_source(const Case& c, std::string_view key, const InputSpec& spec) {
+  for (const auto& [role, source] : c.sources)
+    if (role == spec.default_source) return source;
+  return parse_source(key, spec.default_source);
+}
+
 Poison parse_poison(std::string_view text) {
   const auto at = std::find(kPoisonNames.begin(), kPoisonNames.end(), text);
   if (at == kPoisonNames.end()) bad_field("poison", text, "must be zero, nan, inf, max or tag");
@@ -81,7 +88,7 @@ Case parse_case(std::string_view line) {
     if (!spec.values.empty()) continue;
     const std::string key = source_key(op, spec.layout.role);
     const std::string* text = fields.sources.find(key);
-    Source source = parse_source(key, text != nullptr ? *text : spec.default_source);
+    Source source = text != nullptr ? parse_source(key, *text) : default_source(c, key, spec);
     check_fits(key, source, spec);
     c.sources.emplace_back(spec.layout.role, std::move(source));
     fields.sources.erase(key);

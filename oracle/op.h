@@ -36,7 +36,7 @@ struct InputSpec {
   std::vector<std::int64_t> starts;  ///< packed: first token of each sequence and the total; else empty
   std::vector<std::int64_t> used;    ///< padded: used positions (axis s) of each batch entry; the rest is unused storage
   std::vector<std::int64_t> values;  ///< fixed content (lengths, row lists), row-major; empty: filled from a recipe
-  std::string default_source;        ///< e.g. "normal@1"
+  std::string default_source;        ///< e.g. "normal@1"; or an input before this one, e.g. "k": the same source as that
 };
 
 /// One case's inputs as bits, and the outputs wanted. Kernel and oracle both start from these bits.

@@ -183,8 +183,8 @@ class Inputs {
     tokens("k", own, p_.dim_qk, p_.prefix, "normal@2");
     if (!p_.v_in_k) tokens("v", own, p_.dim_v, p_.prefix, "normal@3");
     if (p_.prefix == 0) return;
-    prefix("k_prefix", p_.dim_qk, "normal@2");
-    if (!p_.v_in_k) prefix("v_prefix", p_.dim_v, "normal@3");
+    prefix("k_prefix", p_.dim_qk, "k");
+    if (!p_.v_in_k) prefix("v_prefix", p_.dim_v, "v");
   }
   void prefix(std::string role, std::int64_t dim, std::string source) {
     InputSpec spec;
