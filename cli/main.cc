@@ -39,7 +39,7 @@ int run(int argc, char** argv) {
   CLI::App app{"assay: verifies the numerics of attention and fused LLM kernels"};
   app.require_subcommand(1);
   int exit_code = 0;
-  for (const auto add : {add_check, add_doctor, add_explain, add_judge, add_list, add_report, add_repro, add_tolerance})
+  for (const auto add : {add_check, add_doctor, add_explain, add_judge, add_list, add_report, add_repro, add_tolerance, add_bench_attack})
     add(app, exit_code);
   try {
     app.parse(argc, argv);

@@ -9,6 +9,7 @@
 
 namespace assay {
 
+void add_bench_attack(CLI::App& app, int& exit_code);  ///< after whoever else adds to `bench`
 void add_check(CLI::App& app, int& exit_code);
 void add_doctor(CLI::App& app, int& exit_code);
 void add_explain(CLI::App& app, int& exit_code);
