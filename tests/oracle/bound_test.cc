@@ -1,10 +1,10 @@
 // T0 of attention: it bounds what the correct kernels do, it is not much wider than that, and known faults leave it.
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
 #include <algorithm>
 #include <string>
 #include <vector>
-
-#include <fmt/format.h>
-#include <gtest/gtest.h>
 
 #include "cases/materialize.h"
 #include "fuzz/pipeline.h"
@@ -28,8 +28,8 @@ TEST(BoundT0, IsTightOnFlatRows) {
     double worst = 0;
     for (const int keys : {256, 1024, 2048}) {
       const std::string dtype = std::string(kernel).substr(std::string(kernel).find('_') + 1);
-      const Record record = run_case(parse_case(fmt::format("attention hq=2 sq=8 skv={} d=64 dtype={} out=fp32", keys, dtype)),
-                                     kernel, *runner);
+      const Record record = run_case(
+          parse_case(fmt::format("attention hq=2 sq=8 skv={} d=64 dtype={} out=fp32", keys, dtype)), kernel, *runner);
       ASSERT_EQ(record.verdict.kind, CaseVerdict::kClean) << kernel << ": " << record.verdict.reason;
       worst = std::max(worst, worst_used(record, "o"));
     }
@@ -41,9 +41,9 @@ TEST(BoundT0, IsTightOnFlatRows) {
 TEST(BoundT0, HoldsForUndeclaredArithmeticToo) {
   // What is undeclared widens the bound: no term may shrink when a field becomes unknown.
   const auto runner = in_process_runner();
-  for (const char* line : {"attention hq=2 sq=6 skv=150 mask=causal", "attention sq=4 skv=300 q=probe@1 k=rising(4,64)@2 v=normal@3",
-                           "attention sq=4 skv=90 dtype=fp16 mask=additive mask.data=bias(2)@4",
-                           "attention sq=4 skv=40 v=subnormal@3"}) {
+  for (const char* line :
+       {"attention hq=2 sq=6 skv=150 mask=causal", "attention sq=4 skv=300 q=probe@1 k=rising(4,64)@2 v=normal@3",
+        "attention sq=4 skv=90 dtype=fp16 mask=additive mask.data=bias(2)@4", "attention sq=4 skv=40 v=subnormal@3"}) {
     const Case c = parse_case(line);
     const Problem problem = materialize(c);
     for (const KernelIdentity& kernel : runner->kernels()) {
@@ -51,7 +51,8 @@ TEST(BoundT0, HoldsForUndeclaredArithmeticToo) {
       if (run.status != RunStatus::kOk) continue;
       const Arithmetic declared = run.declared;
       const Op& op = op_named(c.op);
-      const Bound narrow = op.evaluate(problem, declared).bound, wide = op.evaluate(problem, {}).bound;
+      const Bound narrow = op.evaluate(problem, declared, Level::kT0).bound,
+                  wide = op.evaluate(problem, {}, Level::kT0).bound;
       for (std::size_t k = 0; k < narrow.outputs.size(); ++k)
         for (std::size_t i = 0; i < narrow.outputs[k].tau.size(); ++i)
           ASSERT_LE(narrow.outputs[k].tau[i], wide.outputs[k].tau[i]) << kernel.name << " " << line;
@@ -61,14 +62,16 @@ TEST(BoundT0, HoldsForUndeclaredArithmeticToo) {
 }
 
 TEST(BoundT0, LogitErrorsScaleWithTheMagnitudesNotTheScore) {
-  // q.k cancels to about 0 while sum |q k| is large: the score's error, and with it tau of the LSE, must follow the latter.
+  // q.k cancels to about 0 while sum |q k| is large: the score's error, and with it tau of the LSE, must follow the
+  // latter.
   const Op& op = op_named("attention");
   const auto lse_tau = [&](const char* line) {
     const Problem problem = materialize(parse_case(line));
-    return op.evaluate(problem, {}).bound.outputs[1].tau.front();
+    return op.evaluate(problem, {}, Level::kT0).bound.outputs[1].tau.front();
   };
   const double plain = lse_tau("attention sq=1 skv=64 d=64 q=normal@1 k=normal@2 v=normal@3");
-  const double cancelling = lse_tau("attention sq=1 skv=64 d=64 q=twin_channels(64)@1 k=cancelling_channels(64)@2 v=normal@3");
+  const double cancelling =
+      lse_tau("attention sq=1 skv=64 d=64 q=twin_channels(64)@1 k=cancelling_channels(64)@2 v=normal@3");
   EXPECT_GT(cancelling, 4 * plain);
 }
 
@@ -87,7 +90,7 @@ TEST(BoundT0, EmptyRowsAllowOnlyTheDeclaredValue) {
   for (const auto& [convention, classes, lse] :
        {std::tuple{"empty=zero", kZero, kMinusInf}, std::tuple{"empty=nan empty_lse=inf", kNan, kPlusInf}}) {
     const Problem problem = materialize(parse_case(fmt::format("attention sq=5 skv=2 mask=causal {}", convention)));
-    const Evaluation e = op.evaluate(problem, {});
+    const Evaluation e = op.evaluate(problem, {}, Level::kT0);
     EXPECT_EQ(e.truth.rows[0].keys, 0);
     EXPECT_EQ(e.truth.outputs[0].classes[0], classes);
     EXPECT_EQ(e.truth.outputs[1].classes[0], lse);
@@ -103,12 +106,13 @@ TEST(Verdict, AZeroTruthMakesACaseVacuous) {
 
 TEST(Verdict, EveryCorrectKernelIsCleanOnEveryConvention) {
   const auto runner = in_process_runner();
-  for (const char* line : {"attention sq=9 skv=4 mask=causal empty=zero", "attention sq=9 skv=4 mask=causal empty=nan",
-                           "attention sq=9 skv=4 mask=causal empty=mean", "attention sq=9 skv=4 mask=causal empty_lse=inf",
-                           "attention sq=9 skv=40 mask=causal align=tl lse=2", "attention sq=9 skv=40 window=3,2",
-                           "attention sq=9 skv=40 window=3,2 window_ends=left_exclusive", "attention sq=3 skv=40 scale=0",
-                           "attention sq=3 skv=40 scale=-0.5", "attention sq=3 skv=70 set=v[0,0,64,1]:inf",
-                           "attention sq=6 skv=6 mask=causal set=k[0,0,3,0]:nan"})
+  for (const char* line :
+       {"attention sq=9 skv=4 mask=causal empty=zero", "attention sq=9 skv=4 mask=causal empty=nan",
+        "attention sq=9 skv=4 mask=causal empty=mean", "attention sq=9 skv=4 mask=causal empty_lse=inf",
+        "attention sq=9 skv=40 mask=causal align=tl lse=2", "attention sq=9 skv=40 window=3,2",
+        "attention sq=9 skv=40 window=3,2 window_ends=left_exclusive", "attention sq=3 skv=40 scale=0",
+        "attention sq=3 skv=40 scale=-0.5", "attention sq=3 skv=70 set=v[0,0,64,1]:inf",
+        "attention sq=6 skv=6 mask=causal set=k[0,0,3,0]:nan"})
     for (const KernelIdentity& kernel : runner->kernels()) {
       const std::string dtype = kernel.dtypes.front();
       const Record record = run_case(parse_case(fmt::format("{} dtype={}", line, dtype)), kernel.name, *runner);

@@ -1,0 +1,48 @@
+// The bound of every judged element by source: QK, exp, P, PV, merge, normalise, subnormals, and half an output ulp.
+#include <limits>
+
+#include "oracle/ops/attention/row_budget.h"
+
+namespace assay {
+namespace {
+
+constexpr std::array<std::string_view, 9> kNames = {"QK",        "exp",        "P",    "PV",    "merge",
+                                                    "normalise", "subnormals", "hull", "output"};
+
+std::array<const std::vector<double>*, 8> parts(const TermShares& s) {
+  return {&s.qk, &s.exp, &s.p, &s.pv, &s.merge, &s.normalise, &s.subnormals, &s.hull};
+}
+
+}  // namespace
+
+std::vector<BoundTerm> attention_bound_terms(const Problem& raw, const Arithmetic& arithmetic) {
+  const AttentionProblem problem(raw);
+  const bool has_lse = problem.lse_layout() != nullptr;
+  const auto dv = static_cast<std::size_t>(problem.params().dim_v);
+  const std::size_t count = problem.rows().size();
+  std::vector<BoundTerm> terms;
+  for (std::string_view name : kNames) {
+    BoundTerm& term = terms.emplace_back();
+    term.name = name;
+    term.outputs.emplace_back(count * dv, 0.0);
+    if (has_lse) term.outputs.emplace_back(count, 0.0);
+  }
+  std::vector<std::size_t> rows(count);
+  for (std::size_t r = 0; r < count; ++r) rows[r] = r;
+  analyse_rows(problem, rows, [&](std::size_t r, const RowAnalysis& row) {
+    TermShares shares;
+    RowBudget(row, problem.params(), arithmetic).bound(&shares);
+    const auto values = parts(shares);
+    for (std::size_t k = 0; k < values.size(); ++k) {
+      for (std::size_t c = 0; c < dv; ++c) terms[k].outputs[0][r * dv + c] = (*values[k])[c];
+      if (has_lse) terms[k].outputs[1][r] = (*values[k])[dv];
+    }
+    BoundTerm& output = terms.back();
+    for (std::size_t c = 0; c < dv; ++c) output.outputs[0][r * dv + c] = ulp(problem.o_layout().format, row.o[c]) / 2;
+    if (has_lse)
+      output.outputs[1][r] = ulp(Format::kFp32, problem.params().lse == LseBase::kTwo ? row.lse * kLog2E : row.lse) / 2;
+  });
+  return terms;
+}
+
+}  // namespace assay
