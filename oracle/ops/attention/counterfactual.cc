@@ -2,30 +2,17 @@
 #include "oracle/ops/attention/counterfactual.h"
 
 #include <algorithm>
-#include <cmath>
 #include <limits>
 
 #include "oracle/exp64.h"
 
 namespace assay {
-namespace {
-
-/// cap tanh(y / cap), to about 2^-42 relative: near 0 by the first two terms of the series.
-double capped(double y, double cap) {
-  const double t = std::abs(y) / cap;
-  if (t < 0x1p-10) return y * (1 - t * t / 3);
-  const double e = exp64(-2 * t);
-  return std::copysign(cap * ((1 - e) / (1 + e)), y);
-}
-
-}  // namespace
-
 double Counterfactual::logit(const AttentionRow& row, std::int32_t key, const Hypothesis& hypothesis) const {
   const AttentionParams& p = problem_.params();
   const double factor = hypothesis.descale ? problem_.score_factor(row, key) : static_cast<double>(p.scale);
   const double y = hypothesis.gain * factor * score_[static_cast<std::size_t>(key)];
-  const bool cap = hypothesis.softcap && p.softcap != 0;
-  return (cap ? capped(y, static_cast<double>(p.softcap)) : y) +
+  const double cap = hypothesis.softcap ? static_cast<double>(p.softcap) : 0.0;
+  return (cap != 0 ? cap * tanh64(y / cap) : y) +
          (hypothesis.alibi ? problem_.bias(row, key) : problem_.additive(row, key));
 }
 
