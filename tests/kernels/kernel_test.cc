@@ -136,33 +136,5 @@ TEST_P(EveryKernel, RefusesOtherInputFormats) {
 INSTANTIATE_TEST_SUITE_P(Attention, EveryKernel, testing::ValuesIn(kAttentionKernels),
                          [](const auto& kernel) { return kernel.param; });
 
-TEST(NaiveKernel, IgnoresAMaskedValueThatIsNotFinite) {
-  Scenario s("sq=2 skv=9 d=8 dtype=bf16 mask=causal masked_nonfinite=ignored");
-  s.set("v", 0, 0, 8, 2, kNan);
-  s.set("k", 0, 0, 8, 2, kInf);
-  const RunOutcome outcome = run("naive_bf16", s);
-  for (std::int64_t c = 0; c < 8; ++c) EXPECT_FALSE(std::isnan(outcome.outputs[0].view().value(c)));
-  EXPECT_TRUE(std::isnan(outcome.outputs[0].view().value(8 + 2)));
-  for (const char* kernel : {"fa2_bf16", "split_bf16"}) EXPECT_EQ(run(kernel, s).status, RunStatus::kSkipped);
-}
-
-TEST(SplitKernel, ReportsItsSplitsAndKeepsEmptyOnesOut) {
-  // Causal row 0 of 400 sees keys in the first of two splits only.
-  Scenario s("sq=400 skv=400 d=16 dtype=fp16 mask=causal rows=2");
-  const RunOutcome outcome = run("split_fp16", s);
-  EXPECT_EQ(outcome.declared.splits, 2);
-  EXPECT_EQ(outcome.facts.variant, "2 splits, tile 64");
-  for (std::int64_t c = 0; c < 16; ++c) EXPECT_EQ(outcome.outputs[0].view().value(c), s.value("v", 0, 0, 0, c));
-}
-
-TEST(Kernels, AreCalledWithLengthsThatFitOrCrashInWords) {
-  Scenario s("b=2 sq=3 skv=5 d=8 dtype=bf16 batch=packed");
-  Tensor& starts = s.input("cu_seqlens_kv");
-  starts.output().set_code(2, 11);
-  const RunOutcome outcome = run("fa2_bf16", s);
-  EXPECT_EQ(outcome.status, RunStatus::kCrashed);
-  EXPECT_NE(outcome.reason.find("cu_seqlens_kv"), std::string::npos) << outcome.reason;
-}
-
 }  // namespace
 }  // namespace assay

@@ -1,4 +1,4 @@
-// Kernel arithmetic against MPFR: fused multiply-add, exp2, log2, ln.
+// Kernel arithmetic against MPFR: fused multiply-add, exp2, its cubic, log2, ln, tanh.
 #include "kernels/numeric.h"
 
 #include <gtest/gtest.h>
@@ -172,6 +172,66 @@ void expect_logarithm(Function function, Reference reference) {
 
 TEST(Log2F32, IsCorrectlyRoundedButForAHundredth) { expect_logarithm(log2_f32, mpfr_log2); }
 TEST(LogF32, IsCorrectlyRoundedButForAHundredth) { expect_logarithm(log_f32, mpfr_log); }
+
+/// Largest |cubic(x) / 2^x - 1| over every fp32 fraction from `low` to `low` + 1.
+double largest_cubic_error(float low) {
+  Mpfr x(24), y(60);
+  double largest = 0;
+  for (std::uint32_t code = bits_of(low); code < bits_of(low + 1.0F); code += 37) {
+    mpfr_set_flt(x, from_bits(code), MPFR_RNDN);
+    mpfr_exp2(y, x, MPFR_RNDN);
+    largest = std::max(largest,
+                       std::abs(static_cast<double>(exp2_cubic_f32(from_bits(code))) / mpfr_get_d(y, MPFR_RNDN) - 1));
+  }
+  return largest;
+}
+
+TEST(Exp2CubicF32, IsWithinItsStatedError) {
+  double largest = 0;
+  for (const float low : {1.0F, 3.0F, 100.0F}) largest = std::max(largest, largest_cubic_error(low));
+  EXPECT_LE(largest, 8.57e-5);
+  EXPECT_GE(largest, 8.55e-5) << "the statement in numeric.h is the measured maximum";
+  Mpfr x(24), y(60);
+  for (float argument = -126.0F; argument <= 0.0F; argument += 0x1p-10F) {
+    mpfr_set_flt(x, argument, MPFR_RNDN);
+    mpfr_exp2(y, x, MPFR_RNDN);
+    ASSERT_NEAR(static_cast<double>(exp2_cubic_f32(argument)) / mpfr_get_d(y, MPFR_RNDN), 1, 9e-5) << argument;
+  }
+}
+
+TEST(Exp2CubicF32, IsExactAtIntegersAndSpecialValues) {
+  EXPECT_EQ(bits_of(exp2_cubic_f32(0.0F)), bits_of(1.0F));
+  EXPECT_EQ(bits_of(exp2_cubic_f32(-0.0F)), bits_of(1.0F));
+  EXPECT_EQ(exp2_cubic_f32(-kInfinity), 0.0F);
+  EXPECT_EQ(exp2_cubic_f32(kInfinity), kInfinity);
+  EXPECT_TRUE(std::isnan(exp2_cubic_f32(std::nanf(""))));
+  EXPECT_NEAR(exp2_cubic_f32(-1e-30F), 1.0F, 9e-5F);
+  for (int n = -149; n <= 127; ++n) EXPECT_EQ(exp2_cubic_f32(static_cast<float>(n)), std::ldexp(1.0F, n));
+}
+
+TEST(TanhF32, IsCorrectlyRoundedButForAHundredth) {
+  std::vector<float> xs = all_over();
+  for (std::uint32_t code = bits_of(0x1p-14F); code < bits_of(10.0F); code += 997) xs.push_back(from_bits(code));
+  for (std::uint32_t d = 0; d < 5000; ++d)  // where the formula changes
+    xs.insert(xs.end(), {from_bits(bits_of(0.5F) + d), from_bits(bits_of(0.5F) - d)});
+  Mpfr x(24), y(100);
+  for (const float argument : xs) {
+    const float got = tanh_f32(argument);
+    if (std::isnan(argument)) {
+      ASSERT_TRUE(std::isnan(got));
+      continue;
+    }
+    mpfr_set_flt(x, argument, MPFR_RNDN);
+    mpfr_tanh(y, x, MPFR_RNDN);
+    const double exact = mpfr_get_d(y, MPFR_RNDN);
+    // 2 ulp are declared; this one is a rounded fp64 result everywhere.
+    ASSERT_LE(std::abs(static_cast<double>(got) - exact), 0.51 * ulp(Format::kFp32, exact)) << argument;
+    ASSERT_EQ(bits_of(tanh_f32(-argument)), bits_of(-got)) << argument;
+  }
+  EXPECT_EQ(tanh_f32(kInfinity), 1.0F);
+  EXPECT_EQ(tanh_f32(-kInfinity), -1.0F);
+  EXPECT_EQ(bits_of(tanh_f32(-0.0F)), bits_of(-0.0F));
+}
 
 TEST(MaxKeepingNan, IsNanIfEitherIs) {
   const float nan = std::nanf("");

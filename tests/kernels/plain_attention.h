@@ -88,17 +88,15 @@ inline PlainRow plain_row(Scenario& s, const PlainHead& head, std::int64_t b, st
   const std::int64_t g = h * p.heads_kv / p.heads_q, keys = s.len(false, b);
   const double sink = p.sink == Sink::kNone ? -kInf : s.entry_of("sink", h);
   std::vector<double> x(static_cast<std::size_t>(keys), -kInf);
-  double m = sink;
-  bool any = false;
+  double m = -kInf;
   for (std::int64_t j = 0; j < keys; ++j) {
     double& logit = x[static_cast<std::size_t>(j)];
     if (plain_sees(s, b, h, i, j)) logit = plain_logit(s, head, b, h, i, j);
     m = std::max(m, logit);
-    any = any || logit > -kInf;
   }
+  const bool any = m > -kInf, mean = !any && sink == -kInf && p.empty_output == EmptyOutput::kMean;
   PlainRow row;
   row.o.assign(static_cast<std::size_t>(p.dim_v), 0.0);
-  const bool mean = !any && sink == -kInf && p.empty_output == EmptyOutput::kMean;
   double l = 0;
   for (std::size_t j = 0; j < x.size() && (any || mean); ++j) {
     const double weight = mean ? 1 : std::exp(x[j] - m);
@@ -106,14 +104,17 @@ inline PlainRow plain_row(Scenario& s, const PlainHead& head, std::int64_t b, st
     const double scaled = weight * plain_descale(s, "v_scale", b, g, g, static_cast<std::int64_t>(j));
     for (std::size_t c = 0; c < row.o.size(); ++c) row.o[c] += scaled * head.v[j][c];
   }
-  const double with_sink = sink > -kInf ? l + std::exp(sink - m) : l;
-  for (double& o : row.o) o = with_sink > 0 ? o / with_sink : 0;
-  const double base = p.lse == LseBase::kTwo ? 1 / std::log(2.0) : 1;
-  row.lse = (m + std::log(p.sink == Sink::kInLse ? with_sink : l)) * base;
-  if (any) return row;
-  if (sink == -kInf && p.empty_output == EmptyOutput::kNan)
+  const double denominator = any && sink > -kInf ? l + std::exp(sink - m) : l;
+  for (double& o : row.o) o = denominator > 0 ? o / denominator : 0;
+  if (!any && sink == -kInf && p.empty_output == EmptyOutput::kNan)
     row.o.assign(row.o.size(), std::numeric_limits<double>::quiet_NaN());
-  if (sink == -kInf || p.sink == Sink::kOutOfLse) row.lse = p.empty_lse == EmptyLse::kMinusInf ? -kInf : kInf;
+  if (p.sink == Sink::kInLse && sink > -kInf) {
+    const double top = std::max(m, sink);
+    row.lse = sink == kInf ? kInf : top + std::log((any ? l * std::exp(m - top) : 0) + std::exp(sink - top));
+  } else {
+    row.lse = any ? m + std::log(l) : p.empty_lse == EmptyLse::kMinusInf ? -kInf : kInf;
+  }
+  if (p.lse == LseBase::kTwo) row.lse /= std::log(2.0);
   return row;
 }
 
