@@ -9,6 +9,7 @@
 
 #include <gtest/gtest.h>
 
+#include "kernels/kernel.h"
 #include "oracle/measure.h"
 #include "tests/oracle/problems.h"
 
@@ -177,6 +178,54 @@ TEST(DetectionFloor, IsWhereMeasurementsBeginToSeeTheFault) {
     }
     EXPECT_GE(visible, kCases) << faults[fault].name << " was hardly ever visible";
   }
+}
+
+/// A kernel with the declared roundings and the fault: what the level replays, moved by the fault.
+std::vector<Tensor> faulty_replay(const Problem& problem, const Evaluation& evaluation, const JudgedLevel& level, std::size_t fault,
+                                  double size) {
+  const PlantedOutputs unplanted = attention().plant(problem, fault, 0), planted = attention().plant(problem, fault, size);
+  std::vector<Tensor> outputs;
+  for (std::size_t k = 0; k < level.outputs.size(); ++k) {
+    const OutputTruth& truth = evaluation.truth.outputs[k];
+    Tensor t{.layout = truth.layout, .bytes = std::vector<std::byte>(static_cast<std::size_t>(truth.layout.storage_bytes()))};
+    for (std::size_t i = 0; i < truth.element.size(); ++i) {
+      const double moved = planted[k][i] - unplanted[k][i];
+      store_code(t.bytes.data(), t.layout.format, truth.element[i],
+                 encode(t.layout.format, level.outputs[k].centre[i] + (std::isnan(moved) ? 0 : moved)));
+    }
+    outputs.push_back(std::move(t));
+  }
+  return outputs;
+}
+
+/// T1 under the declaration of a kernel that names its structure: the same, and mostly far smaller in o.
+TEST(DetectionFloor, IsSmallerUnderADeclaredStructure) {
+  const Kernel& fa2 = *find_kernel("fa2_bf16");
+  int smaller = 0, compared = 0;
+  for (int n = 0; n < kCases; ++n) {
+    Dice dice(static_cast<std::uint64_t>(n));
+    Params params = case_params(dice, true);
+    params.set("dtype", "bf16");
+    const Problem problem = problem_of(params, dice.bits());
+    const Evaluation evaluation = attention().evaluate(problem, fa2.declared(problem.params), Level::kT1);
+    ASSERT_FALSE(evaluation.bound.tiers.empty());
+    const std::vector<JudgedLevel> levels{judged_level(evaluation, Level::kT0), judged_level(evaluation, Level::kT1)};
+    const std::vector<FaultFloors> all = detection_floors(attention(), problem, evaluation.truth, levels);
+    for (std::size_t fault = 0; fault < all.size(); ++fault) {
+      const Floor &t0 = all[fault].floors[0][0], &t1 = all[fault].floors[1][0];
+      if (t1.state != Floor::State::kVisible) continue;
+      const auto rejected = [&](double size) {
+        const Measurement m = measure(evaluation, faulty_replay(problem, evaluation, levels[1], fault, size));
+        return m.outputs[0].rejected > 0 || m.outputs[0].tiers.at(0).rejected > 0;
+      };
+      EXPECT_TRUE(rejected(std::min(2 * t1.size, all[fault].fault.largest))) << all[fault].fault.name << " case " << n;
+      EXPECT_FALSE(rejected(t1.size / 10)) << all[fault].fault.name << " case " << n;
+      ++compared;
+      smaller += t0.state == Floor::State::kNotVisible || 2 * t1.size < t0.size;
+    }
+  }
+  EXPECT_GT(compared, 3 * kCases);
+  EXPECT_GT(2 * smaller, compared);
 }
 
 TEST(DetectionFloor, SaysWhenAFaultCannotBeSeenOrCannotBe) {
