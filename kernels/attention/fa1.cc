@@ -13,11 +13,11 @@ constexpr std::int64_t kTileN = 64;
 struct RowState {
   float m = -kInfinity;
   QuadSum l{};
-  bool any = false;
 };
 
-/// What a tile does to a row: O = (l_before alpha O + beta P V) / l.
+/// What a tile does to a row: O = (l_before alpha O + beta P V) / l. Nothing where the row has no finite logit in it.
 struct Update {
+  bool any = false;
   float l_before = 0.0F, alpha = 0.0F, beta = 0.0F, l = 0.0F;
 };
 
@@ -44,15 +44,13 @@ class Fa1Tiles {
   Update weigh(RowState& state, std::size_t row) {
     bool any = false;
     const float tile_max = scores_.maximum(row, -kInfinity, any);
-    state.any = state.any || any;
-    const float m = max_keeping_nan(state.m, tile_max);
-    const float unit = scores_.form().unit();
     QuadSum tile_l{};
     scores_.weigh(row, tile_max == -kInfinity ? 0.0F : tile_max, 0.0F, tile_l);
-    Update u{.l_before = sum_of_quad(state.l)};
-    if (m == -kInfinity) return u;
+    if (tile_max == -kInfinity) return {};
+    const float m = max_keeping_nan(state.m, tile_max), unit = scores_.form().unit();
+    Update u{.any = true, .l_before = sum_of_quad(state.l)};
     u.alpha = state.m == -kInfinity ? 0.0F : exp2_f32((state.m - m) * unit);
-    u.beta = tile_max == -kInfinity ? 0.0F : exp2_f32((tile_max - m) * unit);
+    u.beta = exp2_f32((tile_max - m) * unit);
     for (std::size_t t = 0; t < tile_l.size(); ++t) state.l[t] = u.alpha * state.l[t] + u.beta * tile_l[t];
     u.l = sum_of_quad(state.l);
     state.m = m;
@@ -66,8 +64,8 @@ class Fa1Tiles {
     pv_.assign(o.size(), 0.0F);
     scores_.accumulate(states.size(), pv_.data());
     for (std::size_t row = 0; row < states.size(); ++row) {
-      if (states[row].m == -kInfinity) continue;
       const Update& u = updates_[row];
+      if (!u.any) continue;
       const float before = u.l_before * u.alpha;
       for (std::size_t c = row * dv_; c < (row + 1) * dv_; ++c) o[c] = (before * o[c] + u.beta * pv_[c]) / u.l;
     }
@@ -78,7 +76,7 @@ class Fa1Tiles {
     const LogitForm& form = scores_.form();
     for (std::size_t row = 0; row < states.size(); ++row) {
       const RowState& state = states[row];
-      out.empty[row] = !state.any || state.m == -kInfinity;
+      out.empty[row] = state.m == -kInfinity;
       if (out.empty[row]) continue;
       const float l = sum_of_quad(state.l);
       const RowEnd end = end_row(form.natural(state.m), form.log2(state.m), l, sink, call_.params().lse);
