@@ -9,8 +9,11 @@
 
 namespace assay {
 
-/// One choice of a factor: text for the case line, where {s} stands for a fresh seed and {lens} for ragged lengths.
+/// One choice of a factor: words of the case line, where {s} stands for a fresh seed and other names in braces for what `settle`
+/// puts there.
 using Levels = std::vector<std::string>;
+/// Chooses a number below n.
+using Pick = std::function<std::size_t(std::size_t)>;
 
 /// What a suite of an op combines, and how many lines it has at least.
 struct Plan {
@@ -18,15 +21,23 @@ struct Plan {
   std::vector<Levels> factors;
   std::size_t size = 0;
   std::uint64_t seed = 0;  ///< of the choices
+  /// Levels of two factors that cannot stand together; no pair with a level 0.
+  bool (*excludes)(const std::string&, const std::string&) = nullptr;
+  /// The line's fields, with a space before each, from the chosen words; null: as they are.
+  std::string (*settle)(const std::vector<std::string>& words, const Pick& pick) = nullptr;
 };
 
-/// The plans for suite "edge" or "adversarial"; attention's stands in pairwise.cc.
+/// The plans for suite "edge" or "adversarial".
+Plan attention_plan(std::string_view suite);
 Plan softmax_plan(std::string_view suite);
 Plan merge_plan(std::string_view suite);
 
+/// The line of a row of levels, one per factor; its seeds count up from `seed`.
+std::string planned_line(const Plan& plan, std::vector<std::size_t> row, std::size_t seed, const Pick& pick);
+
 /// A fuzzed attention case line: `pick(n)` chooses below n, once for each factor and seed. Long keys and large heads are left out, so
 /// that a case takes milliseconds.
-std::string chosen_line(const std::function<std::size_t(std::size_t)>& pick);
+std::string chosen_line(const Pick& pick);
 
 /// An op's lines of the suite "edge" or "adversarial"; the same list on every machine. Throws InputError for an op without plan.
 std::vector<std::string> pairwise_lines(std::string_view op, std::string_view suite);

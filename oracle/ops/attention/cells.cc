@@ -48,7 +48,6 @@ std::string layout_cell(const AttentionParams& p) {
   if (p.pad_rows > 0 || p.pad_dim > 0) layout.add("pad");
   if (p.offset > 0) layout.add("offset");
   if (p.expand_batch || p.expand_heads) layout.add("expand");
-  if (p.v_in_k) layout.add("v_in_k");
   return layout.text("");
 }
 
@@ -59,6 +58,7 @@ std::string kv_cell(const AttentionParams& p) {
   if (p.kv_store != KvStore::kContiguous)
     kv.add(p.page == 1 ? "page_1" : p.page < 16 ? "page_2..15" : p.page <= 64 ? "page_16..64" : "page_65..");
   if (p.prefix > 0) kv.add("prefix");
+  if (p.v_in_k) kv.add("v_in_k");
   return kv.text("");
 }
 
