@@ -191,7 +191,7 @@ Expected formula(const Row& row, const Arithmetic& a, const AttentionParams& p) 
     for (std::size_t j = 0; j < w.size(); ++j) ++lanes[j % 8 / 2];
     addends = *std::max_element(lanes, lanes + 4) + 2 + (each_tile ? all_tiles : 0);
   }
-  addends += r + 2 + (sunk ? 1 : 0) + (a.max_policy == MaxPolicy::kOwnTile ? 1 : 0);
+  addends += r + 2 + (sunk ? 2 : 0) + (a.max_policy == MaxPolicy::kOwnTile ? 1 : 0);
   const double unit = std::exp(above - offset);
   const double sum = gamma(addends) + n * kNormal * unit / l;
   const FormatInfo& f = info(a.p_format);
@@ -200,7 +200,7 @@ Expected formula(const Row& row, const Arithmetic& a, const AttentionParams& p) 
   const double norm = (a.normalize == Normalize::kEveryStep ? 0
                        : a.normalize == Normalize::kDivide  ? 2 * kU
                                                             : 3 * kU) +
-                      (p.descale != Descale::kNone ? 2 * kU : 0);
+                      (p.descale != Descale::kNone ? 2 * kU : 0) + (sunk ? 3 * kU : 0);
   const double g = (1 + norm) / (1 - sum);
   const Format operands = a.p_format == Format::kFp32 ? p.input : a.p_format;
   Chain pv = chain(a.pv, operands, a.promote_n > 0 ? std::min<double>(n, a.promote_n) : n);

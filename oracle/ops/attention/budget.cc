@@ -93,7 +93,8 @@ double exponential_error(const Arithmetic& arithmetic) {
 }
 
 double normalize_error(const AttentionParams& params, const Arithmetic& arithmetic) {
-  const double factor = params.descale == Descale::kTensor || params.descale == Descale::kHead ? 2 * kU32 : 0.0;
+  double factor = params.descale == Descale::kTensor || params.descale == Descale::kHead ? 2 * kU32 : 0.0;
+  if (params.sink != Sink::kNone) factor += 3 * kU32;  // l keep / (l keep + sink)
   switch (arithmetic.normalize) {
     case Normalize::kReciprocal: return factor + 3 * kU32;
     case Normalize::kDivide: return factor + 2 * kU32;
@@ -149,7 +150,7 @@ double RowBudget::lse_bound() {
   const double ln_l = log64(row_.sum), ln_l_kernel = ln_l + raised;
   // max x <= lse <= max x + ln n holds without fp64's weights.
   const double lse =
-      std::min(std::abs(row_.lse) + row_.lse_radius, top_ + above_ + ln_n_ + kLn2 + errors_.qk.constant + eps_max_);
+      std::min(std::abs(row_.lse) + row_.lse_radius, top_ + above_ + ln_n_ + kLn2 + eps_max_);
   const double weights = lse_weights();
   const double log_error = kLg2 * std::max(kLn2, ln_l_kernel + sum_error_) + 2 * kU32 * ln_l_kernel +
                            2 * kU32 * std::abs(weight_.offset) * kLn2;
@@ -193,7 +194,7 @@ RowBound RowBudget::bound(TermShares* shares) {
   const bool subtracts_first = arith_.max_policy == MaxPolicy::kGlobal && arith_.scale_form == ScaleForm::kOnScore;
   shift_ = row_.uniform || subtracts_first ? 0 : kU32 * largest_max_ * kLog2E * kSlack;
   floor_scale_ = exp2_64(std::min(shift_, 1000.0) - weight_.offset) * exp64(std::min(above_, 700.0));
-  const double added = row_sum_chain() + rescales_ + 2 + (has_sink() ? 1 : 0) + (own_tile() ? 1 : 0);
+  const double added = row_sum_chain() + rescales_ + 2 + (has_sink() ? 2 : 0) + (own_tile() ? 1 : 0);
   sum_error_ = gamma32(added) + static_cast<double>(n_ + 1) * kMinNormal32 * floor_scale_ / row_.denominator;
   find_range(bound);
   if (!bound.out_of_range.empty()) {

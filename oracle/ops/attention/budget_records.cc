@@ -93,7 +93,8 @@ void RowBudget::count_records() {
   double common = 0, deepest = 0;
   std::vector<double> low, high;
   if (!row_.uniform) {
-    LogError before = errors_.qk;
+    LogError before = errors_.accumulation;
+    before += errors_.qk;
     before += errors_.logit;
     double linear = 0;
     for (std::size_t j = 0; j < n_ && before.linear + before.capped > 0; ++j)

@@ -98,8 +98,8 @@ void RowBudget::log_errors() {
   const AccumulationError qk = accumulation_error(
       arith_.qk, params_.input, d, [&](int k) { return static_cast<double>((params_.dim_qk + k - 1) / k); });
   const double raised = info(params_.input).min_normal;  // a subnormal operand is aligned like this
-  errors_.qk.magnitude = qk.relative;
-  errors_.qk.constant = factor * (qk.absolute + qk.alignments * raised * (row_.operand_max + raised));
+  errors_.accumulation.magnitude = qk.relative;
+  errors_.accumulation.constant = factor * (qk.absolute + qk.alignments * raised * (row_.operand_max + raised));
   if (arith_.score_store == ScoreStore::kBf16) errors_.qk.linear = 0x1p-8;
   if (arith_.score_store == ScoreStore::kFp16) errors_.qk.linear = 0x1p-11;
   if (arith_.score_store == ScoreStore::kUnknown)
@@ -156,6 +156,18 @@ void RowBudget::log_errors() {
   }
 }
 
+/// Its constant, product or quotient; fl(M c^); the subtraction; the exponential and all later rescalings.
+double RowBudget::sink_error(double rescales) const {
+  return 4 * kU32 * std::abs(row_.sink) + 4 * kU32 * top_ + 5 * kU32 * std::abs(row_.sink - row_.max_logit) +
+         (2 + rescales) * ex2_ + errors_.merge.constant + errors_.merge.depth * std::max(0.0, row_.max_logit - row_.sink);
+}
+
+const LogErrors& RowBudget::errors() {
+  ln_n_ = log64(static_cast<double>(n_));
+  log_errors();
+  return errors_;
+}
+
 /// p_j (e^eps - 1) from above; from D_j directly where eps is large, so that a huge eps on a key of no weight gives no
 /// 0 * inf.
 double RowBudget::excess_weight(std::size_t j, double eps) const {
@@ -164,7 +176,8 @@ double RowBudget::excess_weight(std::size_t j, double eps) const {
 }
 
 void RowBudget::weigh_keys() {
-  LogError all = errors_.qk;
+  LogError all = errors_.accumulation;
+  all += errors_.qk;
   all += errors_.logit;
   all += errors_.exp;
   all += errors_.merge;
@@ -188,10 +201,7 @@ void RowBudget::weigh_keys() {
 
   sink_error_ = 0;
   if (has_sink()) {
-    // Its constant, product or quotient; fl(M c^); the subtraction; the exponential and all later rescalings.
-    sink_error_ = 4 * kU32 * std::abs(row_.sink) + 4 * kU32 * top_ + 5 * kU32 * std::abs(row_.sink - row_.max_logit) +
-                  (2 + rescales_) * ex2_ + errors_.merge.constant +
-                  errors_.merge.depth * std::max(0.0, row_.max_logit - row_.sink);
+    sink_error_ = sink_error(rescales_);
     psi_sink_ = sink_error_ <= kSmall ? row_.sink_p * (1 + row_.psi64) * excess(sink_error_)
                                       : exp64(std::min(sink_error_ - std::max(0.0, row_.max_logit - row_.sink), 700.0));
     psi_sink_ *= kSlack;
@@ -246,7 +256,7 @@ RowBudget::Sources RowBudget::sources() const {
   const auto of = [&](const LogError& e) {
     return e.magnitude * magnitude + e.linear * linear + e.capped * capped + e.depth * depth + e.constant * p;
   };
-  Sources s{of(errors_.qk), of(errors_.logit) + of(errors_.exp) + rescales_ * ex2_ * p + row_.sink_p * sink_error_,
+  Sources s{of(errors_.accumulation) + of(errors_.qk), of(errors_.logit) + of(errors_.exp) + rescales_ * ex2_ * p + row_.sink_p * sink_error_,
             of(errors_.merge)};
   const double all = s.qk + s.exp + s.merge;
   return all > 0 && all < std::numeric_limits<double>::infinity() ? Sources{s.qk / all, s.exp / all, s.merge / all}

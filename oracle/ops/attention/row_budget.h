@@ -28,7 +28,8 @@ struct LogError {
 
 /// The shares of eps_j by source; they add up.
 struct LogErrors {
-  LogError qk;     ///< accumulation of QK^T, storage of S, flushed operands
+  LogError accumulation;  ///< of QK^T, whatever the order
+  LogError qk;     ///< storage of S, flushed operands
   LogError logit;  ///< scale, factors, soft cap, bias: what happens before the maximum
   LogError exp;    ///< the constant, the subtraction, shifts, exponentials
   LogError merge;  ///< the weight of the key's split
@@ -45,7 +46,7 @@ WeightFormat weight_format(const AttentionParams& params, const Arithmetic& arit
 
 /// Relative error of one exponential.
 double exponential_error(const Arithmetic& arithmetic);
-/// Relative error of the division by the row sum, and of the value factor where there is one.
+/// Relative error of the division by the row sum, and of the value factor and the sink's share where there are any.
 double normalize_error(const AttentionParams& params, const Arithmetic& arithmetic);
 /// Format of the operands of P V.
 Format value_operand(const AttentionParams& params, const Arithmetic& arithmetic);
@@ -68,6 +69,9 @@ class RowBudget {
 
   /// Fills `shares` too if it is given.
   RowBound bound(TermShares* shares = nullptr);
+  /// The coefficients alone; `magnitude` counts sum |q_c k_jc| times |factor_j|.
+  const LogErrors& errors();
+  double sink_error(double rescales) const;
 
  private:
   // budget_weights.cc
