@@ -8,7 +8,7 @@
 
 namespace assay {
 
-/// out[i] = t.value(first + i stride), for number formats. NaN codes give some NaN.
+/// out[i] = t.value(first + i stride) for a stride >= 0, for number formats. NaN codes give some NaN.
 void decode_run(const TensorView& t, std::int64_t first, std::int64_t stride, std::span<double> out);
 
 }  // namespace assay
