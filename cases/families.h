@@ -16,6 +16,8 @@ std::vector<Recipe> logit_recipes();
 std::vector<Recipe> model_recipes();
 std::vector<Recipe> mask_recipes();
 std::vector<Recipe> convention_recipes();
+std::vector<Recipe> score_recipes();
+std::vector<Recipe> part_recipes();
 
 /// Largest magnitude of an argument: leaves room for products with a few normal numbers.
 inline constexpr double kHuge = 1e300;
