@@ -1,0 +1,56 @@
+// Loads and stores of a merge call.
+#include "kernels/merge/call.h"
+
+#include <limits>
+#include <stdexcept>
+#include <vector>
+
+#include "kernels/numeric.h"
+
+namespace assay {
+namespace {
+
+template <class View>
+View required(std::span<const View> views, std::string_view role) {
+  const View view = find_view(views, role);
+  if (view.layout == nullptr) throw std::invalid_argument("merge needs a tensor " + std::string(role));
+  return view;
+}
+
+}  // namespace
+
+MergeCall::MergeCall(const Call& call) : params_(merge_params(call.params)) {
+  o_parts_ = required(call.inputs, "o_parts");
+  lse_parts_ = required(call.inputs, "lse_parts");
+  o_ = required(call.outputs, "o");
+  if (params_.has_lse) lse_ = required(call.outputs, "lse");
+}
+
+float MergeCall::lse(std::int64_t part, std::int64_t row) const {
+  return static_cast<float>(lse_parts_.value(lse_parts_.element(part, row)));
+}
+
+bool MergeCall::is_empty(float lse) const { return lse == -kInfinity || (lse == kInfinity && params_.plus_inf_is_empty); }
+
+float MergeCall::o(std::int64_t part, std::int64_t row, std::int64_t channel) const {
+  return static_cast<float>(o_parts_.value(o_parts_.element(part, row, channel)));
+}
+
+void MergeCall::store(std::int64_t row, const float* o, float lse) const {
+  for (std::int64_t c = 0; c < params_.dim_v; ++c)
+    o_.set_code(o_.element(row, c), encode(o_.format(), static_cast<double>(o[c])));
+  if (params_.has_lse) lse_.set_code(lse_.element(row), encode(Format::kFp32, static_cast<double>(lse)));
+}
+
+void MergeCall::store_empty(std::int64_t row) const {
+  const float o = params_.empty_output == EmptyOutput::kNan ? std::numeric_limits<float>::quiet_NaN() : 0.0F;
+  store(row, std::vector<float>(static_cast<std::size_t>(params_.dim_v), o).data(),
+        params_.empty_lse == EmptyLse::kMinusInf ? -kInfinity : kInfinity);
+}
+
+std::optional<std::string> merge_refuses(const Params& params, Format input) {
+  if (merge_params(params).input != input) return "takes " + std::string(info(input).name) + " inputs only";
+  return std::nullopt;
+}
+
+}  // namespace assay
