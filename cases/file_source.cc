@@ -60,8 +60,9 @@ void fill_from_file(const Source& source, const InputSpec& spec, std::byte* stor
   if (hash != source.args.at(2)) bad_field(layout.role, text, "the tensor's bytes have hash " + hash);
   for_each_row(spec, [&](const Row& row, const RowValues& at) {
     if (!is_used(row)) return;
-    for (std::int64_t i = 0; i < at.shape.size; ++i)
-      store_code(storage, layout.format, at.element(i), load_code(bytes.data(), layout.format, at.row_major(i)));
+    at.each([&](std::int64_t, std::int64_t element, std::int64_t row_major) {
+      store_code(storage, layout.format, element, load_code(bytes.data(), layout.format, row_major));
+    });
   });
 }
 

@@ -48,10 +48,10 @@ void fill_from_recipe(const Source& source, const InputSpec& spec, double logit_
     if (!is_used(row)) return;
     recipe.fill(field, row, values);
     if (layout.format == Format::kE8m0) make_scales(values);
-    for (std::int64_t i = 0; i < field.extent; ++i) {
+    at.each([&](std::int64_t i, std::int64_t element, std::int64_t) {
       const double value = values[static_cast<std::size_t>(i)];
-      store_code(storage, layout.format, at.element(i), encode(layout.format, value, Rounding::kNearestEven, overflow));
-    }
+      store_code(storage, layout.format, element, encode(layout.format, value, Rounding::kNearestEven, overflow));
+    });
   });
 }
 

@@ -38,10 +38,10 @@ double logit_scale(const Params& params, const InputSpec& spec) {
 void write_values(const InputSpec& spec, Tensor& tensor) {
   const TensorLayout& layout = spec.layout;
   for_each_row(spec, [&](const Row&, const RowValues& at) {
-    for (std::int64_t i = 0; i < at.shape.size; ++i) {
-      const std::int64_t value = spec.values[static_cast<std::size_t>(at.row_major(i))];
-      store_code(tensor.bytes.data(), layout.format, at.element(i), encode(layout.format, static_cast<double>(value)));
-    }
+    at.each([&](std::int64_t, std::int64_t element, std::int64_t row_major) {
+      const std::int64_t value = spec.values[static_cast<std::size_t>(row_major)];
+      store_code(tensor.bytes.data(), layout.format, element, encode(layout.format, static_cast<double>(value)));
+    });
   });
 }
 

@@ -53,12 +53,13 @@ inline RowShape row_shape(const InputSpec& spec) {
 struct RowValues {
   const RowShape& shape;
   std::int64_t first = 0, first_row_major = 0;
-  std::int64_t element(std::int64_t i) const {
-    if (i < shape.group) return first + i * shape.stride;
-    return first + i / shape.group * shape.group_stride + i % shape.group * shape.stride;
-  }
-  std::int64_t row_major(std::int64_t i) const {
-    return first_row_major + i / shape.group * shape.group_row_major + i % shape.group * shape.row_major;
+
+  /// Calls visit(i, element, row_major) for value i = 0, 1, ... of the row.
+  template <class Visit>
+  void each(Visit visit) const {
+    std::int64_t element = first, index = first_row_major;
+    for (std::int64_t i = 0; i < shape.size; element += shape.group_stride, index += shape.group_row_major)
+      for (std::int64_t c = 0; c < shape.group; ++c, ++i) visit(i, element + c * shape.stride, index + c * shape.row_major);
   }
 };
 
