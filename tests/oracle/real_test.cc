@@ -134,6 +134,21 @@ TEST(Ball, ExpAndLogHoldWhatMpfrFindsAtFourTimesThePrecision) {
   EXPECT_EQ(log(Ball(-1.0)).to_double().radius, kInfinity);
 }
 
+TEST(Ball, TanhHoldsWhatMpfrFindsAtFourTimesThePrecisionFromTinyToSaturated) {
+  Dice dice(5);
+  for (int n = 0; n < 1500; ++n) {
+    const Precision scope(static_cast<int>(dice.pick({53, 128, 256})));
+    const double a = dice.one_in(3) ? dice.real(-1, 1) * dice.pick({1e-300, 1e-20, 1e-3, 30.0, 1e4}) : dice.real(-4, 4);
+    Exact x(a), t;
+    mpfr_tanh(t.x, x.x, MPFR_RNDN);
+    const Ball y = tanh(Ball(a));
+    ASSERT_TRUE(y.contains(ball_of(t, 40))) << "tanh " << a;
+    ASSERT_TRUE(y.relative_radius_within(4 - Precision::bits())) << "tanh " << a;
+  }
+  EXPECT_EQ(tanh(Ball(0.0)).to_double().mid, 0);
+  EXPECT_EQ(tanh(Ball(1e300)).to_double().mid, 1);
+}
+
 TEST(Ball, DotHoldsTheExactSumAlsoWhenItCancels) {
   Dice dice(4);
   for (int n = 0; n < 1000; ++n) {
