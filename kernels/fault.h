@@ -13,31 +13,57 @@ enum class Fault : std::uint8_t {
   kLastKeyDropped,    ///< the last key of a sequence is taken for its padding
   kMaskShiftedByOne,  ///< causal and right window limits admit one key more
   kAccumulatorNotRescaled,  ///< O keeps its old scale when the maximum rises; l does not
-  kSumNotRescaled,          ///< l keeps its old scale when the maximum rises (online softmax)
-  kMergeWithoutMax,         ///< a merge's weights are exp(lse), without subtracting the largest LSE
-  kMergeEmptyUnguarded,     ///< a merge does not ask whether a part is empty: (-inf) - (-inf)
+  kScaleOff,                ///< the softmax scale is too large by the fault's size
+  kKeyOf128Dropped,         ///< the last of every 128 keys is masked
+  kPaddedKeyLeaks,  ///< the first column behind the last key, where its tile has one, counts in l: logit 0, V = 0
+  kScoreInBf16,     ///< S is stored in bf16
+  kScoreInFp16,     ///< S is stored in fp16
+  kExponentialAlternates,  ///< exp2 is too large by the fault's size at even columns, too small at odd ones
+  kCubicExponentials,      ///< every exp2 by the cubic
+  kTruncatedP,             ///< P is truncated to its format
+  kSumOfRoundedP,          ///< l adds P after its rounding
+  kSumInBf16,              ///< l is stored in bf16 between key tiles
+  kAlphaInBf16,            ///< O is rescaled by alpha rounded to bf16; l by alpha
+  kAccumulatorInBf16,      ///< O is stored in bf16 between key tiles
+  kAccumulatorInFp16,      ///< the accumulator of P V is rounded to fp16 after every block of the MMA
+  kLazyMaximum,            ///< the maximum is not raised by less than 2^4, whatever P's offset leaves room for
+  kPromotionMissing,       ///< P V of all key tiles is one chain
+  kOutputTruncated,        ///< O is truncated to the output format
+  kPartialLseInBf16,       ///< a split's LSE is stored in bf16
+  kPartialOutputInBf16,    ///< a split's O is stored in bf16
+  kSplitLost,              ///< the last split that holds keys is not merged, if there are two
+  kSumNotRescaled,         ///< l keeps its old scale when the maximum rises (online softmax)
+  kMergeWithoutMax,        ///< a merge's weights are exp(lse), without subtracting the largest LSE
+  kMergeEmptyUnguarded,    ///< a merge does not ask whether a part is empty: (-inf) - (-inf)
 };
 
 #ifdef ASSAY_MUTANTS
 
-inline thread_local Fault planted_fault = Fault::kNone;
-inline bool faulty(Fault fault) { return planted_fault == fault; }
+struct SizedFault {
+  Fault fault = Fault::kNone;
+  int millionths = 0;  ///< size, for faults that have one
+};
+inline thread_local SizedFault planted_fault;
+inline bool faulty(Fault fault) { return planted_fault.fault == fault; }
+/// The size of a fault that has one, 0 if it is not planted.
+inline double fault_size(Fault fault) { return faulty(fault) ? planted_fault.millionths * 1e-6 : 0.0; }
 
 /// Plants a fault for the life of the object.
 class PlantFault {
  public:
-  explicit PlantFault(Fault fault) : before_(planted_fault) { planted_fault = fault; }
+  explicit PlantFault(SizedFault fault) : before_(planted_fault) { planted_fault = fault; }
   ~PlantFault() { planted_fault = before_; }
   PlantFault(const PlantFault&) = delete;
   PlantFault& operator=(const PlantFault&) = delete;
 
  private:
-  Fault before_;
+  SizedFault before_;
 };
 
 #else
 
 constexpr bool faulty(Fault) { return false; }
+constexpr double fault_size(Fault) { return 0.0; }
 
 #endif
 

@@ -20,9 +20,9 @@ struct KernelName {
   char text[kSize];
 };
 
-/// `kBase` under `kFault`, with its op, formats, contract and declaration. `expects` is the failure mode that must be reported,
-/// empty if the catalogue has none yet.
-template <KernelName kBase, Fault kFault>
+/// `kBase` under `kFault`, of size `kMillionths` if it has one, with its op, formats, contract and declaration.
+/// `expects` is the failure mode that must be reported, empty if the catalogue has none yet.
+template <KernelName kBase, Fault kFault, int kMillionths = 0>
 Kernel mutant_of(std::string_view name, std::string_view summary, std::string_view expects) {
   return {.name = name,
           .op = {},
@@ -34,7 +34,7 @@ Kernel mutant_of(std::string_view name, std::string_view summary, std::string_vi
           .unsupported = nullptr,
           .declared = nullptr,
           .run = [](const Call& call) {
-            const PlantFault fault(kFault);
+            const PlantFault fault({kFault, kMillionths});
             return find_kernel(kBase.text)->run(call);
           }};
 }

@@ -88,7 +88,8 @@ HeadMatrix AttentionCall::load_v(std::int64_t batch, std::int64_t kv_head, KeyRa
 void AttentionCall::store(std::int64_t batch, std::int64_t head, std::int64_t query, const float* o, float lse) const {
   const std::int64_t first = row_element(*o_.layout, batch, head, query);
   for (std::int64_t c = 0; c < params_.dim_v; ++c) {
-    std::uint64_t code = encode(o_.format(), static_cast<double>(o[c]));
+    std::uint64_t code = encode(o_.format(), static_cast<double>(o[c]),
+                                faulty(Fault::kOutputTruncated) ? Rounding::kTowardZero : Rounding::kNearestEven);
     if (faulty(Fault::kSubnormalFlush) && is_subnormal(o_.format(), code)) code = 0;
     o_.set_code(first + c * o_.layout->strides.back(), code);
   }

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "kernels/attention/narrow.h"
 #include "kernels/fault.h"
 
 namespace assay {
@@ -22,6 +23,17 @@ RowStates TileSoftmax::start(const QueryTile& queries) const {
   return states;
 }
 
+namespace {
+
+/// By how much the maximum may rise in log2 units before it is raised.
+float lazy_threshold(const Arithmetic& declared) {
+  constexpr float kWithoutRegardToOffset = 4.0F;
+  if (faulty(Fault::kLazyMaximum)) return kWithoutRegardToOffset;
+  return declared.max_policy == MaxPolicy::kLazy ? static_cast<float>(declared.lazy_threshold) : 0.0F;
+}
+
+}  // namespace
+
 struct TileSoftmax::Step {
   float max;     ///< what is subtracted
   float alpha;   ///< factor of what was summed before
@@ -35,8 +47,8 @@ TileSoftmax::Step TileSoftmax::shift(RowStates& states, std::size_t row) const {
   float m = scores_.maximum(row, before, any);
   if (any) states.any[row] = true;
   const float unit = scores_.form().unit();
-  if (declared_.max_policy == MaxPolicy::kLazy && before != -kInfinity &&
-      (m - before) * unit <= static_cast<float>(declared_.lazy_threshold))
+  if (const float threshold = lazy_threshold(declared_);
+      threshold > 0.0F && before != -kInfinity && (m - before) * unit <= threshold)
     m = before;
   states.m[row] = m;
   // A maximum of -inf (nothing admissible so far, or logits of -inf only) would give (-inf) - (-inf).
@@ -58,11 +70,15 @@ void TileSoftmax::step(RowStates& states, const QueryTile& queries, KeyRange key
     QuadSum& l = states.l[row];
     for (float& part : l) part *= alpha;
     scores_.weigh(row, max, masked, l);
+    if (faulty(Fault::kSumInBf16)) narrow_all(Format::kBf16, l);
     float* o = states.o.data() + static_cast<std::int64_t>(row) * dv;
-    if (!faulty(Fault::kAccumulatorNotRescaled))
-      for (std::int64_t c = 0; c < dv; ++c) o[c] *= alpha;
+    const float rescale = faulty(Fault::kAccumulatorNotRescaled) ? 1.0F
+                          : faulty(Fault::kAlphaInBf16)          ? narrowed(Format::kBf16, alpha)
+                                                                 : alpha;
+    for (std::int64_t c = 0; c < dv; ++c) o[c] *= rescale;
   }
   scores_.accumulate(rows, states.o.data());
+  if (faulty(Fault::kAccumulatorInBf16)) narrow_all(Format::kBf16, states.o);
 }
 
 void TileSoftmax::walk(RowStates& states, const QueryTile& queries, KeyRange part) {

@@ -4,7 +4,9 @@
 #include <algorithm>
 
 #include "kernels/attention/merge_states.h"
+#include "kernels/attention/narrow.h"
 #include "kernels/attention/register.h"
+#include "kernels/fault.h"
 
 namespace assay {
 
@@ -30,10 +32,13 @@ RunFacts run_split_kv(const AttentionCall& call, bool by_tile) {
     for (const QueryTile& queries : softmax.query_tiles(rows)) {
       std::vector<RowStates> partials;
       for (std::int64_t split = 0; split < splits; ++split) {
-        RowStates& states = partials.emplace_back(softmax.start(queries));
         const KeyRange part{split * keys_per_split, std::min((split + 1) * keys_per_split, keys)};
+        if (faulty(Fault::kSplitLost) && split > 0 && !part.empty() && part.end == keys) continue;
+        RowStates& states = partials.emplace_back(softmax.start(queries));
         softmax.walk(states, queries, part);
         softmax.finish(states, {}, LseBase::kNatural);
+        if (faulty(Fault::kPartialLseInBf16)) narrow_all(Format::kBf16, states.lse);
+        if (faulty(Fault::kPartialOutputInBf16)) narrow_all(Format::kBf16, states.o);
       }
       RowStates merged = softmax.start(queries);
       merge_states(partials, sink_of(call, rows.head), call.params().lse, merged);

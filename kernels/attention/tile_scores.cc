@@ -3,14 +3,18 @@
 
 #include <algorithm>
 
+#include "kernels/attention/narrow.h"
+#include "kernels/fault.h"
+
 namespace assay {
 namespace {
 
 /// P in its format; what passes the largest number saturates in 8 bits, as cvt.satfinite does.
 float rounded(Format format, float p) {
+  const Rounding rounding = faulty(Fault::kTruncatedP) ? Rounding::kTowardZero : Rounding::kNearestEven;
   const bool narrow = bytes_per_element(format) == 1;
   return static_cast<float>(
-      round_to(format, static_cast<double>(p), Rounding::kNearestEven, narrow ? Overflow::kSaturate : Overflow::kIeee));
+      round_to(format, static_cast<double>(p), rounding, narrow ? Overflow::kSaturate : Overflow::kIeee));
 }
 
 float power_of_two(int n) { return exp2_f32(static_cast<float>(n)); }  // exact
@@ -29,7 +33,7 @@ void TileScores::load(std::int64_t batch, std::int64_t head, KeyRange keys) {
   const AttentionParams& p = call_.params();
   const std::int64_t kv_head = head / (p.heads_q / p.heads_kv);
   const double factor = call_.descales().score_factor(batch, head, 0, 0);
-  const double size = factor < 0.0 ? -factor : factor;
+  const double size = (factor < 0.0 ? -factor : factor) * (1.0 + fault_size(Fault::kScaleOff));
   sign_ = factor < 0.0 ? -1.0F : factor > 0.0 ? 1.0F : 0.0F;
   form_ = {.on_score = call_.rules().adjusts(),
            .scale = static_cast<float>(size),
@@ -80,11 +84,16 @@ void TileScores::compute(const QueryTile& queries, KeyRange keys) {
   keep_.assign(x_.size(), 0);
   mma_tile(model_, call_.params().input, static_cast<int>(rows), static_cast<int>(keys.size()), static_cast<int>(d_),
            {queries.q.data(), d_, 1}, {kt_.row(0) + (keys.first - loaded_.first), kt_.cols, 1}, x_.data(), tile_n_);
+  if (faulty(Fault::kScoreInBf16)) narrow_all(Format::kBf16, x_);
+  if (faulty(Fault::kScoreInFp16)) narrow_all(Format::kFp16, x_);
   for (std::size_t row = 0; row < rows; ++row) {
     const std::int64_t query = queries.queries[row];
     float* x = x_.data() + row * static_cast<std::size_t>(tile_n_);
-    call_.rules().admissible(lengths, queries.batch, queries.head, query, keys,
-                             keep_.data() + row * static_cast<std::size_t>(tile_n_));
+    std::uint8_t* keep = keep_.data() + row * static_cast<std::size_t>(tile_n_);
+    call_.rules().admissible(lengths, queries.batch, queries.head, query, keys, keep);
+    if (faulty(Fault::kKeyOf128Dropped))
+      for (std::int64_t j = 127 - keys.first % 128; j < keys.size(); j += 128) keep[j] = 0;
+    if (faulty(Fault::kPaddedKeyLeaks) && keys.size() < tile_n_) keep[keys.size()] = 1;
     const float factor = form_.on_score ? sign_ * form_.scale : sign_;
     if (factor != 1.0F)
       for (std::int64_t j = 0; j < keys.size(); ++j) x[j] *= factor;
@@ -108,32 +117,48 @@ float TileScores::maximum(std::size_t row, float from, bool& any) const {
 void TileScores::weigh(std::size_t row, float max, float masked, QuadSum& l) {
   constexpr std::int64_t kPeriod = 16,
                          kExact = 12;  // of 16 neighbouring keys, the last four by the cubic where declared
-  const std::int64_t count = keys_.size();
+  const std::int64_t count = faulty(Fault::kPaddedKeyLeaks) ? std::min(keys_.size() + 1, tile_n_) : keys_.size();
   const float* x = x_.data() + row * static_cast<std::size_t>(tile_n_);
   const std::uint8_t* keep = keep_.data() + row * static_cast<std::size_t>(tile_n_);
   float* p = p_.data() + row * static_cast<std::size_t>(tile_n_);
   const float shift = -(max * form_.c);
   for (std::int64_t j = 0; j < count; ++j)
     p[j] = form_.on_score ? (x[j] - max) * kLog2e : fma_f32(x[j], form_.c, shift);
-  if (declared_.exponential == Exponential::kPolynomial3) {
+  if (faulty(Fault::kCubicExponentials)) {
+    for (std::int64_t j = 0; j < count; ++j) p[j] = exp2_cubic_f32(p[j]);
+  } else if (declared_.exponential == Exponential::kPolynomial3) {
     for (std::int64_t j = 0; j < count; ++j) p[j] = j % kPeriod < kExact ? exp2_f32(p[j]) : exp2_cubic_f32(p[j]);
   } else {
     for (std::int64_t j = 0; j < count; ++j) p[j] = exp2_f32(p[j]);
   }
+  if (faulty(Fault::kExponentialAlternates)) {
+    const float off = static_cast<float>(fault_size(Fault::kExponentialAlternates));
+    for (std::int64_t j = 0; j < count; ++j) p[j] *= j % 2 == 0 ? 1.0F + off : 1.0F - off;
+  }
   const float offset = power_of_two(declared_.p_offset);
   for (std::int64_t j = 0; j < count; ++j) p[j] = keep[j] != 0 ? p[j] * offset : masked;
-  for (std::int64_t j = 0; j < count; ++j) lane_of(l, j) += p[j];
+  if (!faulty(Fault::kSumOfRoundedP))
+    for (std::int64_t j = 0; j < count; ++j) lane_of(l, j) += p[j];
   for (std::int64_t j = 0; j < count; ++j) p[j] = rounded(declared_.p_format, p[j]);
+  if (faulty(Fault::kSumOfRoundedP))
+    for (std::int64_t j = 0; j < count; ++j) lane_of(l, j) += p[j];
 }
 
 void TileScores::multiply(std::size_t rows, KeyRange keys, float* o) {
-  const auto product = [&](float* sum) {
-    mma_tile(model_, call_.params().input, static_cast<int>(rows), static_cast<int>(dv_), static_cast<int>(keys.size()),
-             {p_.data(), tile_n_, 1}, {v_.row(keys.first - loaded_.first), dv_, 1}, sum, dv_);
+  const auto product = [&](std::int64_t first, std::int64_t count, float* sum) {
+    mma_tile(model_, call_.params().input, static_cast<int>(rows), static_cast<int>(dv_), static_cast<int>(count),
+             {p_.data() + first, tile_n_, 1}, {v_.row(keys.first - loaded_.first + first), dv_, 1}, sum, dv_);
   };
-  if (declared_.promote_n == 0) return product(o);
+  if (faulty(Fault::kAccumulatorInFp16)) {
+    for (std::int64_t first = 0; first < keys.size(); first += model_.block_k) {
+      product(first, std::min<std::int64_t>(model_.block_k, keys.size() - first), o);
+      narrow_all(Format::kFp16, {o, rows * static_cast<std::size_t>(dv_)});
+    }
+    return;
+  }
+  if (declared_.promote_n == 0 || faulty(Fault::kPromotionMissing)) return product(0, keys.size(), o);
   pv_sum_.assign(rows * static_cast<std::size_t>(dv_), 0.0F);
-  product(pv_sum_.data());
+  product(0, keys.size(), pv_sum_.data());
   for (std::size_t n = 0; n < pv_sum_.size(); ++n) o[n] += pv_sum_[n];
 }
 

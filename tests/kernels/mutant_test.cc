@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <set>
 
 #include "kernels/worker.h"
 #include "tests/kernels/scenario.h"
@@ -28,19 +29,79 @@ class Mutant : public testing::Test {
 };
 Runner* Mutant::runner_ = nullptr;
 
+/// Where a mutant must give the bits of its base, and where it must not.
+struct Reach {
+  std::string mutant;
+  std::string agrees;   ///< empty: nowhere
+  std::string differs;  ///< empty: a test of its own
+  bool in_lse = false;  ///< the LSE differs there too; otherwise it must agree
+};
+
+const std::vector<Reach>& reaches() {
+  static const std::vector<Reach> all{
+      {"fa2_bf16_accumulator_not_rescaled", "sq=3 skv=128 d=16", ""},
+      {"fa2_bf16_false_max", "sq=3 skv=1 d=16", ""},
+      {"fa2_bf16_last_key_dropped", "sq=3 skv=1 d=16", ""},
+      {"fa2_bf16_mask_shifted_by_one", "sq=3 skv=300 d=16", ""},
+      {"fa2_bf16_nan_empty_extent", "sq=3 skv=300 d=16", ""},
+      {"fa2_bf16_subnormal_flush", "sq=3 skv=300 d=16", ""},
+      {"fa2_bf16_scale_off_1e-3", "sq=3 skv=300 d=16 scale=0", "sq=3 skv=300 d=16", true},
+      {"fa2_bf16_scale_off_1e-4", "sq=3 skv=300 d=16 scale=0", "sq=9 skv=300 d=16", true},
+      {"fa2_bf16_key_of_128_dropped", "sq=3 skv=127 d=16", "sq=3 skv=128 d=16", true},
+      {"fa2_bf16_alpha_in_bf16", "sq=3 skv=128 d=16", "sq=20 skv=1000 d=16"},
+      {"fa2_bf16_score_in_bf16", "sq=3 skv=300 d=16 scale=0", "sq=3 skv=300 d=16", true},
+      {"fa2_bf16_score_in_fp16", "sq=3 skv=300 d=16 scale=0", "sq=3 skv=300 d=16", true},
+      {"fa2_bf16_p_truncated", "sq=3 skv=300 d=16 scale=0", "sq=3 skv=300 d=16"},
+      {"fa2_bf16_sum_in_bf16", "sq=3 skv=300 d=16 scale=0", "sq=3 skv=300 d=16", true},
+      {"fa2_bf16_accumulator_in_bf16", "sq=3 skv=1 d=16", "sq=3 skv=1000 d=16"},
+      {"fa2_bf16_accumulator_in_fp16", "sq=3 skv=1 d=16", "sq=3 skv=1000 d=16"},
+      {"fa2_bf16_exponential_alternates", "", "sq=3 skv=3 d=16", true},
+      {"fa2_bf16_cubic_exponentials", "sq=3 skv=300 d=16 scale=0", "sq=3 skv=300 d=16", true},
+      {"fa2_bf16_output_truncated", "sq=3 skv=1 d=16 scale=0", "sq=3 skv=300 d=16"},
+      {"fa2_bf16_padded_key_leaks", "sq=3 skv=256 d=16", "sq=3 skv=255 d=16", true},
+      {"fa2_bf16_sum_of_rounded_p", "sq=3 skv=300 d=16 scale=0", "sq=3 skv=300 d=16", true},
+      {"fa3_e4m3_key_of_128_dropped", "sq=3 skv=127 d=16 dtype=e4m3", "sq=3 skv=128 d=16 dtype=e4m3", true},
+      {"fa3_e4m3_lazy_maximum", "sq=3 skv=128 d=16 dtype=e4m3", ""},
+      {"fa3_e4m3_promotion_missing", "sq=3 skv=128 d=16 dtype=e4m3", "sq=3 skv=1000 d=16 dtype=e4m3"},
+      {"split_bf16_partial_lse_in_bf16", "sq=3 skv=1 d=16 scale=0", "sq=3 skv=1000 d=16", true},
+      {"split_bf16_partial_output_in_bf16", "sq=3 skv=1 d=16", "sq=3 skv=1000 d=16"},
+      {"split_bf16_split_lost", "sq=3 skv=256 d=16", "sq=3 skv=257 d=16", true},
+  };
+  return all;
+}
+
+std::string base_of(const std::string& mutant) {
+  for (const std::string base : {"fa2_bf16", "fa3_e4m3", "split_bf16"})
+    if (mutant.starts_with(base + "_")) return base;
+  return {};
+}
+
 TEST_F(Mutant, DeclaresItsBaseAndAgreesWithItWhereNoFaultApplies) {
-  const Scenario s("sq=3 skv=1 d=16");
-  const RunOutcome good = run("fa2_bf16", s);
-  int mutants = 0;
-  for (const KernelIdentity& kernel : runner_->kernels()) {
-    if (!kernel.mutant) continue;
-    ++mutants;
-    const RunOutcome outcome = run(kernel.name, s);
-    EXPECT_EQ(outcome.declared, good.declared) << kernel.name;
+  std::set<std::string> names, expected;
+  for (const KernelIdentity& kernel : runner_->kernels())
+    if (kernel.mutant && kernel.op == "attention") names.insert(kernel.name);
+  for (const Reach& reach : reaches()) {
+    expected.insert(reach.mutant);
+    const Scenario s(reach.agrees.empty() ? reach.differs : reach.agrees);
+    const RunOutcome good = run(base_of(reach.mutant), s);
+    const RunOutcome outcome = run(reach.mutant, s);
+    EXPECT_EQ(outcome.declared, good.declared) << reach.mutant;
+    if (reach.agrees.empty()) continue;
     for (std::size_t t = 0; t < good.outputs.size(); ++t)
-      EXPECT_EQ(outcome.outputs[t].bytes, good.outputs[t].bytes) << kernel.name;
+      EXPECT_TRUE(outcome.outputs[t].bytes == good.outputs[t].bytes) << reach.mutant << " " << t;
   }
-  EXPECT_EQ(mutants, 6);
+  EXPECT_EQ(expected, names);
+}
+
+TEST_F(Mutant, ChangesWhatItsFaultReachesAndNothingElse) {
+  for (const Reach& reach : reaches()) {
+    if (reach.differs.empty()) continue;
+    const Scenario s(reach.differs);
+    const RunOutcome good = run(base_of(reach.mutant), s);
+    const RunOutcome outcome = run(reach.mutant, s);
+    EXPECT_TRUE(outcome.outputs[0].bytes != good.outputs[0].bytes) << reach.mutant;
+    EXPECT_EQ(outcome.outputs[1].bytes != good.outputs[1].bytes, reach.in_lse) << reach.mutant;
+  }
 }
 
 TEST_F(Mutant, OfTheMutantProgramLeavesTheBaseKernelAlone) {
@@ -114,6 +175,56 @@ TEST_F(Mutant, AccumulatorNotRescaledHasTheRightLse) {
   const RunOutcome good = run("fa2_bf16", s);
   EXPECT_EQ(outcome.outputs[1].bytes, good.outputs[1].bytes);
   EXPECT_NE(outcome.outputs[0].bytes, good.outputs[0].bytes);
+}
+
+TEST_F(Mutant, ScaleOffMovesTheLseOfOneKeyBySize) {
+  Scenario s("sq=1 skv=1 d=16 scale=1");
+  s.set("q", 0, 0, 0, 0, 8);
+  s.set("k", 0, 0, 0, 0, 8);
+  for (std::int64_t c = 1; c < 16; ++c) s.set("k", 0, 0, 0, c, 0);
+  EXPECT_EQ(lse(run("fa2_bf16", s), 0), 64);
+  EXPECT_NEAR(lse(run("fa2_bf16_scale_off_1e-3", s), 0), 64.064, 1e-5);
+  EXPECT_NEAR(lse(run("fa2_bf16_scale_off_1e-4", s), 0), 64.0064, 1e-5);
+}
+
+TEST_F(Mutant, KeyOf128DroppedDoesNotSeeTheLastKeyOfA128) {
+  for (const std::string base : {"fa2_bf16", "fa3_e4m3"}) {
+    Scenario s("sq=1 skv=300 d=128 dtype=" + std::string(base == "fa2_bf16" ? "bf16" : "e4m3"));
+    const RunOutcome before = run(base + "_key_of_128_dropped", s);
+    for (const std::int64_t key : {127, 255}) s.set("v", 0, 0, key, 0, 100);
+    EXPECT_EQ(run(base + "_key_of_128_dropped", s).outputs[0].bytes, before.outputs[0].bytes);
+    s.set("v", 0, 0, 128, 0, 100);
+    EXPECT_NE(run(base + "_key_of_128_dropped", s).outputs[0].bytes, before.outputs[0].bytes);
+  }
+}
+
+TEST_F(Mutant, PaddedKeyLeaksAddsOneKeyOfLogitZero) {
+  Scenario s("sq=1 skv=3 d=16 scale=0");
+  EXPECT_NEAR(lse(run("fa2_bf16", s), 0), std::log(3.0), 1e-6);
+  EXPECT_NEAR(lse(run("fa2_bf16_padded_key_leaks", s), 0), std::log(4.0), 1e-6);
+}
+
+TEST_F(Mutant, LazyMaximumSaturatesPOfLaterTilesOnly) {
+  Scenario s("sq=1 skv=256 d=16 scale=1 dtype=e4m3");
+  for (std::int64_t c = 0; c < 16; ++c) s.set("q", 0, 0, 0, c, c == 0 ? 1 : 0);
+  for (std::int64_t j = 0; j < 256; ++j) {
+    s.set("k", 0, 0, j, 0, j == 5 ? 2.5 : 0);  // the last tile comes first; then the maximum rises by 3.6 log2 units
+    s.set("v", 0, 0, j, 0, j == 5 ? 1 : 0);
+  }
+  const double p = std::exp(2.5) / (255 + std::exp(2.5));
+  const RunOutcome good = run("fa3_e4m3", s), outcome = run("fa3_e4m3_lazy_maximum", s);
+  EXPECT_NEAR(o(good, s, 0, 0), p, 0.004 * p);
+  EXPECT_NEAR(o(outcome, s, 0, 0), p * 448 / (256 * std::exp(2.5)), 0.004 * p);
+  EXPECT_NEAR(lse(outcome, 0), lse(good, 0), 1e-5);
+}
+
+TEST_F(Mutant, SplitLostDoesNotSeeTheLastSplit) {
+  Scenario s("sq=1 skv=600 d=16");  // three splits of 256, 256 and 88 keys
+  const RunOutcome before = run("split_bf16_split_lost", s);
+  for (std::int64_t j = 512; j < 600; ++j) s.set("v", 0, 0, j, 0, 100);
+  EXPECT_EQ(run("split_bf16_split_lost", s).outputs[0].bytes, before.outputs[0].bytes);
+  s.set("v", 0, 0, 511, 0, 100);
+  EXPECT_NE(run("split_bf16_split_lost", s).outputs[0].bytes, before.outputs[0].bytes);
 }
 
 }  // namespace

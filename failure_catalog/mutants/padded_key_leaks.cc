@@ -1,0 +1,13 @@
+// FlashAttention-2 tiles whose last tile lets one key of its padding into l (numerics.md 2.13, "zero-padded key leaks
+// into l").
+#include "kernels/mutant.h"
+
+namespace assay {
+namespace {
+
+const RegisterKernel kMutant{mutant_of<"fa2_bf16", Fault::kPaddedKeyLeaks>(
+    "fa2_bf16_padded_key_leaks",
+    "fa2_bf16 that counts one key of zeros behind the last one where the last tile is not full", "")};
+
+}  // namespace
+}  // namespace assay

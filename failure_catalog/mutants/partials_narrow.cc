@@ -1,0 +1,14 @@
+// Split-KV decoding that stores partial LSE or partial O in bf16 (numerics.md 2.13, "Split merge: lse in bf16",
+// "partials in bf16").
+#include "kernels/mutant.h"
+
+namespace assay {
+namespace {
+
+const RegisterKernel kLse{mutant_of<"split_bf16", Fault::kPartialLseInBf16>(
+    "split_bf16_partial_lse_in_bf16", "split_bf16 that stores the LSE of its splits in bf16", "")};
+const RegisterKernel kOutput{mutant_of<"split_bf16", Fault::kPartialOutputInBf16>(
+    "split_bf16_partial_output_in_bf16", "split_bf16 that stores the O of its splits in bf16", "")};
+
+}  // namespace
+}  // namespace assay
