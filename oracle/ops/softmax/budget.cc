@@ -201,14 +201,16 @@ std::vector<SoftmaxTau> SoftmaxBudget::y(const SoftmaxPrefix& prefix) const {
   // Weights below fp32's normal range may be flushed by the exponential or by a rescaling.
   const double floor = 2 * kMinNormal32 * exp2_64(shift(prefix)) / prefix.sum +
                        (arith_.subnormals == Subnormals::kKept ? 0.0 : kMinNormal32) + 4 * kMinSubnormal32;
+  // Whatever the weights, y^_j is at most its numerator over its own term of the sum. Both see the same logit, at most 100 below the
+  // maximum (below that, y^_j is nothing), so they differ by 6u 100, the exponentials and what the running maximum adds.
+  const double own = 1e-4 + (2 + sum.rescalings) * ex2_ + (running(prefix) && folds() ? 2.1 * kU32 * std::abs(prefix.max_logit) : 0.0);
+  const double hull = exp64(own) * (1 + normalize_) / kept;
   std::vector<SoftmaxTau> out;
   for (std::size_t k = 0; k < prefix.depth.size(); ++k) {
     const double depth = std::abs(prefix.depth[k]), p = prefix.weight[k] / prefix.sum;
     const double score = (logit_error_[k] + 3 * kU32 * depth + 2 * prefix.eta[k]) * kSlack;
     const double numerator = p + excess_weight(prefix.weight[k], prefix.depth[k], score + ex2_) / prefix.sum;
     double tau = numerator * (1 + normalize_) / ((1 - sum.psi) * kept) - p;
-    // Whatever the weights, y^_j is at most its numerator over its own term of the sum.
-    const double hull = exp64(std::min(score + ex2_ + sum.den[k], 1000.0)) * (1 + normalize_) / kept;
     if (!(sum.psi < 0.5)) tau = hull;
     else tau = std::min(tau, hull);
     out.push_back(split(tau * kSlack + floor, p * (score + sum.score_part), p * (ex2_ + sum.exp_part), p * sum.error,

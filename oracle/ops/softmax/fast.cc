@@ -67,7 +67,7 @@ void set_lse(const SoftmaxParams& p, const SoftmaxPrefix& prefix, SoftmaxTruth& 
 bool must_escalate(const std::vector<double>& radius, const std::vector<ClassSet>& classes, const std::vector<SoftmaxTau>& tau) {
   constexpr double kShare = 0x1p-10;
   for (std::size_t i = 0; i < radius.size(); ++i)
-    if ((classes[i] & kNumber) && radius[i] > 0 && !(radius[i] <= kShare * tau[i].tau)) return true;
+    if ((classes[i] & kNumber) && radius[i] > 0 && !(radius[i] < kInf && radius[i] <= kShare * tau[i].tau)) return true;
   return false;
 }
 
