@@ -16,6 +16,9 @@
 
 namespace assay {
 
+/// Weights e^-D below this are set to 0: far below what any bound can see, and products with them never leave fp64's normal range.
+inline constexpr double kWeightFloor = 0x1p-800;
+
 /// Scratch and results of one row. Everything in natural-log units. Arrays of keys are parallel to `keys`. What depends on the
 /// logits' form (attention.h): y_j = factor_j s_j, x_j = cap(y_j) + bias_j.
 struct RowAnalysis {
@@ -23,6 +26,7 @@ struct RowAnalysis {
   const HeadOperands* operands = nullptr;
   bool uniform = false;             ///< an empty row under EmptyOutput::kMean: equal weights over all keys
   std::vector<std::int32_t> keys;   ///< keys with a finite logit, ascending; the set of the softmax
+  std::size_t top = 0;              ///< index in them of the key of the largest computed logit
   std::vector<double> score;        ///< s_j = q.k_j of the stored values
   std::vector<double> magnitude;    ///< at least sum |q_c k_jc|, rounded up
   bool magnitude_exact = false;     ///< that sum itself, not |q| |k_j|
@@ -34,9 +38,10 @@ struct RowAnalysis {
   std::vector<double> p;            ///< normalised weights (they sum to 1 - sink_p)
   std::vector<double> value_factor; ///< v_scale_j; empty: 1; one element if it is the same for all keys
   double sink = 0, sink_p = 0;      ///< the sink's logit and its share of the denominator; -inf and 0 without one
-  double psi64 = 0;                 ///< at least every |computed p_j / exact p_j - 1| that fp64 leaves, relative
+  double psi64 = 0;                 ///< |computed p_j - exact p_j| <= psi64 p_j + kWeightFloor for every key
   double operand_max = 0;           ///< largest finite |q| of the row plus largest |k| of the head
   double score_hull = 0;            ///< largest sum |q_c k_jc| over all admissible keys, also those of x = -inf by their bias
+  double hull_without_weight = 0;   ///< the same over the keys of x = -inf
   double max_logit = 0;             ///< x_max
   double min_logit = 0;
   double sum = 0;                   ///< L = sum exp(x_j - x_max) over the keys, >= about 1
@@ -45,8 +50,11 @@ struct RowAnalysis {
   double lse_radius = 0;            ///< natural
   double effective_keys = 0;        ///< (sum p)^2 / sum p^2
   std::vector<double> o, o_radius;  ///< [dv]
-  std::vector<double> abs_p;        ///< [dv] at least sum p_j v_scale_j |v_jc|, within 2^-10
+  std::vector<double> abs_p;        ///< [dv] at least sum p_j |v_scale_j v_jc|, within 2^-9
 };
+
+/// Replaces the majorants |q| |k_j| in `magnitude` and `score_hull` by the sums themselves.
+void make_magnitudes_exact(const AttentionProblem& problem, RowAnalysis& row);
 
 /// Bound of one row for one declared arithmetic (numerics.md 2.2 to 2.7 with the corrections of 2.14).
 struct RowBound {

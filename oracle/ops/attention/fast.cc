@@ -1,294 +1,21 @@
-// Attention in fp64 with a computed radius: the same truth as reference.cc, fast enough to fuzz with.
-//
-// Reductions run in ascending order and are vectorised over outputs (keys for scores, channels for o), products of inputs are
-// exact in fp64 (24 + 24 significant bits), and nothing is contracted: the bits do not depend on the register width.
-//
-// Error of each step, u = 2^-53, gamma_n = n u / (1 - n u):
-//   score       |ds_j| <= gamma_d A_j,  A_j = sum_c |q_c k_jc|                  (d - 1 additions of exact products)
-//   log-weight  t_j = scale (s_j - s_r) + (b_j - b_r), r the key of the largest computed logit; taking differences first keeps
-//               the error relative to the difference, so rows with huge logits stay sharp where weight remains:
-//               eta_j = |scale| (ds_j + ds_r) + 1.01 u (3 |scale (s_j - s_r)| + |b_j - b_r| + |t_j|) + eps_exp
-//   weights     e^t_j carries the relative error e^eta_j - 1 (and 2^-1074 absolutely when subnormal)
-//   output      |o^ - o| <= sum_j p_j psi_j |v_j - o| / (1 - sum_j p_j psi_j) + gamma_{n+4} (sum_j p_j |v_j| + |o|) + floor,
-//               psi_j = e^eta_j - 1                                             (numerics.md (C), first form)
+// Attention in fp64 with a computed radius: the same truth as reference.cc, fast enough to fuzz with. Strips of rows on threads, the
+// bound of each row beside its truth, and the rows that fp64 cannot decide in ball arithmetic.
 #include <algorithm>
+#include <atomic>
 #include <cmath>
 #include <limits>
+#include <mutex>
 
-#include "oracle/exp64.h"
 #include "oracle/ops/attention/analysis.h"
 #include "oracle/ops/attention/layouts.h"
-#include "oracle/simd.h"
+#include "oracle/ops/attention/shared_head.h"
+#include "oracle/ops/attention/strip.h"
+#include "oracle/threads.h"
 
 namespace assay {
 namespace {
 
-constexpr double kU = 0x1p-53;
 constexpr double kInf = std::numeric_limits<double>::infinity();
-constexpr double kLn2 = 0x1.62e42fefa39efp-1;
-
-double gamma64(double n) { return n * kU / (1 - n * kU); }
-
-ASSAY_HOT void add_scaled(double weight, const double* v, std::size_t n, double* sum, double* abs_sum) {
-  for (std::size_t c = 0; c < n; ++c) {
-    sum[c] += weight * v[c];
-    abs_sum[c] += weight * std::abs(v[c]);
-  }
-}
-
-ASSAY_HOT void add_deviation(double weight, const double* v, const double* o, std::size_t n, double* sum) {
-  for (std::size_t c = 0; c < n; ++c) sum[c] += weight * std::abs(v[c] - o[c]);
-}
-
-/// e^x - 1 from above, for x >= 0: x + x^2 covers it up to 1.
-double expm1_upper(double x) { return x <= 1 ? (x + x * x) * (1 + 0x1p-50) : exp64(x) * (1 + 0x1p-50); }
-
-class RowEvaluator {
- public:
-  explicit RowEvaluator(const AttentionProblem& problem) : problem_(problem) {}
-
-  /// Truth of one row. `analysis()` is valid for bound_row afterwards if the return value's facts say the row has keys.
-  RowTruth evaluate(const AttentionRow& row);
-  const RowAnalysis& analysis() const { return a_; }
-  bool has_numbers() const { return has_numbers_; }
-
- private:
-  void scores(const AttentionRow& row);
-  void weights();
-  void output();
-  RowTruth empty(RowTruth truth);
-  void channel_classes(RowTruth& truth, const std::vector<std::int32_t>& no_weight) const;
-
-  const AttentionProblem& problem_;
-  HeadOperands head_;
-  RowAnalysis a_;
-  bool has_numbers_ = false;
-  std::vector<std::int32_t> admissible_;
-  std::vector<double> q_, score_, magnitude_, t_, abs_sum_, deviation_;
-};
-
-void RowEvaluator::scores(const AttentionRow& row) {
-  q_.resize(static_cast<std::size_t>(head_.dim_qk));
-  problem_.load_q(row, q_);
-  double q_max = 0;
-  for (double q : q_)
-    if (std::isfinite(q)) q_max = std::max(q_max, std::abs(q));
-  a_.operand_max = q_max + head_.k_max;
-  head_scores(head_, q_, score_, magnitude_);
-}
-
-void RowEvaluator::weights() {
-  const std::size_t n = a_.keys.size();
-  const double up = 1 + gamma64(static_cast<double>(head_.dim_qk) + 2);
-  std::size_t r = 0;
-  double best = -kInf;
-  for (std::size_t j = 0; j < n; ++j) {
-    a_.magnitude[j] *= up;
-    const double x = a_.scale * a_.score[j] + a_.bias[j];
-    if (x > best) best = x, r = j;
-  }
-  const double ds_unit = gamma64(static_cast<double>(head_.dim_qk));
-  const double scale = std::abs(a_.scale), ds_r = ds_unit * a_.magnitude[r];
-  a_.eta.resize(n);
-  a_.depth.resize(n);
-  t_.resize(n);
-  for (std::size_t j = 0; j < n; ++j) {
-    const double moved = a_.scale * (a_.score[j] - a_.score[r]);
-    t_[j] = moved + (a_.bias[j] - a_.bias[r]);
-    a_.eta[j] = scale * (ds_unit * a_.magnitude[j] + ds_r) +
-                1.01 * kU * (3 * std::abs(moved) + std::abs(a_.bias[j] - a_.bias[r]) + std::abs(t_[j])) +
-                kExp64RelativeError;
-    a_.depth[j] = std::max(0.0, -t_[j]);
-  }
-  a_.max_logit = best;
-  a_.p.resize(n);
-  exp64(t_.data(), a_.p.data(), n);
-  double sum = 0;
-  for (std::size_t j = 0; j < n; ++j) sum += a_.p[j];
-  a_.sum = sum;
-  double weighted_eta = 0;
-  for (std::size_t j = 0; j < n; ++j) {
-    a_.p[j] /= sum;
-    weighted_eta += a_.p[j] * expm1_upper(a_.eta[j]);
-  }
-  const double log_sum = log64(sum);
-  a_.lse = best + log_sum;
-  a_.lse_radius = 1.01 * (scale * ds_r + 3 * kU * (scale * a_.magnitude[r] + std::abs(a_.bias[r])) + weighted_eta +
-                          gamma64(static_cast<double>(n) + 4) + kLog64RelativeError * std::abs(log_sum) +
-                          2 * kU * (std::abs(a_.lse) + std::abs(best)) +
-                          static_cast<double>(n) * kExp64AbsoluteError);
-  if (!std::isfinite(a_.lse_radius)) a_.lse_radius = kInf;
-}
-
-void RowEvaluator::output() {
-  const auto dv = static_cast<std::size_t>(head_.dim_v);
-  const std::size_t n = a_.keys.size();
-  a_.o.assign(dv, 0.0);
-  abs_sum_.assign(dv, 0.0);
-  deviation_.assign(dv, 0.0);
-  const auto v = [&](std::size_t j) { return head_.v.data() + static_cast<std::size_t>(a_.keys[j]) * dv; };
-  double v_max = 0;
-  for (std::size_t j = 0; j < n; ++j) {
-    if (a_.p[j] == 0) continue;
-    add_scaled(a_.p[j], v(j), dv, a_.o.data(), abs_sum_.data());
-  }
-  double psi_sum = 0;
-  for (std::size_t j = 0; j < n; ++j) {
-    const double psi = expm1_upper(a_.eta[j]);
-    const double weight = a_.p[j] * psi + kExp64AbsoluteError;
-    psi_sum += weight;
-    add_deviation(weight, v(j), a_.o.data(), dv, deviation_.data());
-  }
-  for (std::size_t j = 0; j < n && v_max < kInf; ++j)
-    for (std::size_t c = 0; c < dv; ++c) v_max = std::max(v_max, std::abs(v(j)[c]));
-  a_.o_radius.resize(dv);
-  const double gamma = gamma64(static_cast<double>(n) + 4);
-  for (std::size_t c = 0; c < dv; ++c) {
-    const double radius = 1.01 * (deviation_[c] / (1 - psi_sum) + gamma * (abs_sum_[c] + std::abs(a_.o[c])) +
-                                  static_cast<double>(n) * kExp64AbsoluteError * v_max);
-    a_.o_radius[c] = psi_sum < 0.5 ? radius : kInf;
-    if (!std::isfinite(a_.o[c])) a_.o[c] = 0, a_.o_radius[c] = kInf;
-  }
-}
-
-/// Rule 1 and the second half of rule 3.
-RowTruth RowEvaluator::empty(RowTruth truth) {
-  const auto dv = static_cast<std::size_t>(head_.dim_v);
-  const AttentionParams& p = problem_.params();
-  truth.lse_classes = p.empty_lse == EmptyLse::kMinusInf ? kMinusInf : kPlusInf;
-  truth.o_classes.assign(dv, p.empty_output == EmptyOutput::kNan ? kNan : kZero);
-  truth.o_mid.assign(dv, 0.0);
-  truth.o_radius.assign(dv, 0.0);
-  if (p.empty_output != EmptyOutput::kMean || head_.keys == 0) return truth;
-  const auto n = static_cast<std::size_t>(head_.keys);
-  a_.uniform = true;
-  a_.score_hull = 0;
-  a_.keys.resize(n);
-  for (std::size_t j = 0; j < n; ++j) a_.keys[j] = static_cast<std::int32_t>(j);
-  a_.score.assign(n, 0.0);
-  a_.magnitude.assign(n, 0.0);
-  a_.bias.assign(n, 0.0);
-  weights();
-  output();
-  has_numbers_ = true;
-  truth.o_mid = a_.o;
-  truth.o_radius = a_.o_radius;
-  channel_classes(truth, {});
-  return truth;
-}
-
-/// Rule 4: one class set per channel. `no_weight`: keys with x = -inf.
-void RowEvaluator::channel_classes(RowTruth& truth, const std::vector<std::int32_t>& no_weight) const {
-  const auto dv = static_cast<std::size_t>(head_.dim_v);
-  truth.o_classes.assign(dv, kNumber);
-  std::vector<bool> zero(dv, true);
-  for (std::int32_t key : a_.keys)
-    for (std::size_t c = 0; c < dv; ++c)
-      zero[c] = zero[c] && head_.v[static_cast<std::size_t>(key) * dv + c] == 0;
-  std::vector<bool> nan(dv), plus(dv), minus(dv), stray(dv);
-  std::vector<double> v(dv);
-  for (std::int32_t key : head_.special_v) {
-    problem_.load_v(head_.batch, head_.kv_head, key, v);
-    const bool weighted = std::binary_search(a_.keys.begin(), a_.keys.end(), key);
-    const bool data = std::binary_search(no_weight.begin(), no_weight.end(), key);
-    const bool may = data || problem_.params().masked_nonfinite == MaskedNonfinite::kPropagates;
-    for (std::size_t c = 0; c < dv; ++c) {
-      if (std::isfinite(v[c])) continue;
-      if (!weighted) { stray[c] = stray[c] || may; continue; }
-      zero[c] = false;
-      nan[c] = nan[c] || std::isnan(v[c]);
-      plus[c] = plus[c] || v[c] > 0;
-      minus[c] = minus[c] || v[c] < 0;
-    }
-  }
-  for (std::size_t c = 0; c < dv; ++c) {
-    ClassSet& set = truth.o_classes[c];
-    if (nan[c] || (plus[c] && minus[c])) set = kNan;
-    else if (plus[c] || minus[c]) set = plus[c] ? kPlusInf : kMinusInf;
-    else if (zero[c]) set = kZero;
-    if (stray[c]) set |= kNan;
-    if ((set & kNumber) == 0) truth.o_mid[c] = truth.o_radius[c] = 0;
-  }
-}
-
-RowTruth RowEvaluator::evaluate(const AttentionRow& row) {
-  load_head(problem_, row.batch, problem_.kv_head(row.head), head_);
-  const AttentionParams& p = problem_.params();
-  a_.row = row;
-  a_.operands = &head_;
-  a_.scale = static_cast<double>(p.scale);
-  a_.uniform = false;
-  has_numbers_ = false;
-  const auto dv = static_cast<std::size_t>(head_.dim_v);
-  RowTruth truth;
-  truth.facts.batch = static_cast<std::int32_t>(row.batch);
-  truth.facts.head = static_cast<std::int32_t>(row.head);
-  truth.facts.query = static_cast<std::int32_t>(row.query);
-  problem_.admissible_keys(row, admissible_);
-  truth.facts.keys = static_cast<std::int32_t>(admissible_.size());
-  if (admissible_.empty()) {
-    truth.facts.max_logit = truth.facts.min_logit = truth.facts.lse = -kInf;
-    return empty(std::move(truth));
-  }
-  truth.facts.first_key = admissible_.front();
-  truth.facts.last_key = admissible_.back();
-  scores(row);
-  a_.keys.clear();
-  a_.score.clear();
-  a_.magnitude.clear();
-  a_.bias.clear();
-  std::vector<std::int32_t> no_weight;
-  bool nan = false, plus = false;
-  a_.score_hull = 0;
-  double lowest = kInf;
-  for (std::int32_t key : admissible_) {
-    const auto j = static_cast<std::size_t>(key);
-    const double bias = problem_.bias(row, key);
-    const double x = a_.scale * score_[j] + bias;
-    nan = nan || std::isnan(x);
-    plus = plus || x == kInf;
-    if (x == -kInf) no_weight.push_back(key);
-    if (std::isfinite(score_[j])) a_.score_hull = std::max(a_.score_hull, magnitude_[j]);
-    if (!std::isfinite(x)) continue;
-    lowest = std::min(lowest, x);
-    a_.keys.push_back(key);
-    a_.score.push_back(score_[j]);
-    a_.magnitude.push_back(magnitude_[j]);
-    a_.bias.push_back(bias);
-  }
-  if (nan || plus) {
-    truth.o_mid.assign(dv, 0.0);
-    truth.o_radius.assign(dv, 0.0);
-    truth.o_classes.assign(dv, kNan);
-    truth.lse_classes = nan ? kNan : static_cast<ClassSet>(kNan | kPlusInf);
-    truth.facts.max_logit = truth.facts.lse = std::numeric_limits<double>::quiet_NaN();
-    truth.facts.min_logit = a_.keys.empty() ? -kInf : lowest;
-    return truth;
-  }
-  if (a_.keys.empty()) {
-    truth.facts.max_logit = truth.facts.min_logit = truth.facts.lse = -kInf;
-    truth = empty(std::move(truth));
-    for (ClassSet& set : truth.o_classes) set |= kNan;
-    truth.lse_classes |= kNan | kMinusInf;
-    return truth;
-  }
-  weights();
-  output();
-  has_numbers_ = true;
-  truth.o_mid = a_.o;
-  truth.o_radius = a_.o_radius;
-  channel_classes(truth, no_weight);
-  truth.lse_mid = p.lse == LseBase::kTwo ? a_.lse / kLn2 : a_.lse;
-  truth.lse_radius = p.lse == LseBase::kTwo ? a_.lse_radius / kLn2 * (1 + 8 * kU) + 4 * kU * std::abs(truth.lse_mid)
-                                            : a_.lse_radius;
-  truth.facts.max_logit = a_.max_logit;
-  truth.facts.min_logit = lowest;
-  truth.facts.lse = a_.lse;
-  double squares = 0;
-  for (double weight : a_.p) squares += weight * weight;
-  truth.facts.effective_keys = 1 / squares;
-  return truth;
-}
 
 /// Ball arithmetic decides the row when fp64's radius is not small beside the bound (numerics.md 2.14).
 bool must_escalate(const RowTruth& truth, const RowBound& bound, bool has_lse) {
@@ -305,51 +32,167 @@ void allow_lost_infinity(const AttentionProblem& problem, const RowAnalysis& a, 
     const auto at = std::lower_bound(a.keys.begin(), a.keys.end(), key);
     if (at == a.keys.end() || *at != key || a.depth[static_cast<std::size_t>(at - a.keys.begin())] < depth) continue;
     problem.load_v(a.operands->batch, a.operands->kv_head, key, v);
+    const double factor = problem.value_factor(a.row, key);
     for (std::size_t c = 0; c < v.size(); ++c)
-      if (!std::isfinite(v[c])) also[c] |= kNan;
+      if (!std::isfinite(factor * v[c])) also[c] |= kNan;
   }
 }
 
-void append(Bound& bound, const RowBound& row, const std::vector<ClassSet>& also, bool has_lse) {
-  const bool lost = !row.out_of_range.empty();
+/// Everything that a row adds to an Evaluation.
+struct RowOutcome {
+  RowTruth truth;
+  RowBound bound;
+  std::vector<ClassSet> also;
+  std::vector<RowTier> tiers;  ///< parallel to the levels that apply
+};
+
+void append(Bound& bound, const RowOutcome& row, bool has_lse) {
+  const bool lost = !row.bound.out_of_range.empty();
   OutputBound& o = bound.outputs[0];
-  for (std::size_t c = 0; c < row.o_tau.size(); ++c) {
-    o.tau.push_back(lost ? kInf : row.o_tau[c]);
-    o.also.push_back(lost ? kAnything : also[c]);
+  for (std::size_t c = 0; c < row.bound.o_tau.size(); ++c) {
+    o.tau.push_back(lost ? kInf : row.bound.o_tau[c]);
+    o.also.push_back(lost ? kAnything : row.also[c]);
   }
   if (has_lse) {
-    bound.outputs[1].tau.push_back(lost ? kInf : row.lse_tau);
+    bound.outputs[1].tau.push_back(lost ? kInf : row.bound.lse_tau);
     bound.outputs[1].also.push_back(lost ? kAnything : ClassSet{0});
   }
-  bound.out_of_range.push_back(row.out_of_range);
+  bound.out_of_range.push_back(row.bound.out_of_range);
+  for (std::size_t level = 0; level < bound.tiers.size(); ++level) {
+    std::vector<OutputTier>& outputs = bound.tiers[level].outputs;
+    const RowTier& tier = row.tiers[level];
+    outputs[0].mid.insert(outputs[0].mid.end(), tier.mid.begin(), tier.mid.end());
+    outputs[0].tau.insert(outputs[0].tau.end(), tier.tau.begin(), tier.tau.end());
+    if (!has_lse) continue;
+    outputs[1].mid.push_back(tier.lse_mid);
+    outputs[1].tau.push_back(tier.lse_tau);
+  }
 }
 
-Evaluation evaluate_attention(const Problem& raw, const Arithmetic& arithmetic) {
+/// Rows of one head that are evaluated together.
+struct Task {
+  std::size_t head = 0;  ///< index into the heads of the problem
+  std::size_t first = 0, count = 0;
+};
+
+/// Cuts rows, which come in (b, h, i) order, into strips of one kv head; strips of one query head where it has enough rows, so
+/// that causal masks leave them few keys.
+std::vector<Task> cut_into_strips(const AttentionProblem& problem, std::span<const AttentionRow> rows, std::vector<AttentionRow>& heads) {
+  std::vector<Task> tasks;
+  const auto same_kv = [&](const AttentionRow& a, const AttentionRow& b) {
+    return a.batch == b.batch && problem.kv_head(a.head) == problem.kv_head(b.head);
+  };
+  for (std::size_t first = 0; first < rows.size();) {
+    const std::size_t most = Strip::rows_at_once(problem.kv_len(rows[first].batch));
+    std::size_t end = first, group_end = first;
+    while (end < rows.size() && rows[end].batch == rows[first].batch && rows[end].head == rows[first].head) ++end;
+    for (group_end = end; group_end < rows.size() && same_kv(rows[first], rows[group_end]);) ++group_end;
+    if (end - first < most) end = std::min(group_end, first + most);
+    if (heads.empty() || !same_kv(heads.back(), rows[first])) heads.push_back(rows[first]);
+    const std::size_t strips = (end - first + most - 1) / most, sixes = (end - first + 5) / 6;
+    for (std::size_t s = 0; s < strips; ++s) {
+      const std::size_t from = sixes * s / strips * 6, to = std::min(sixes * (s + 1) / strips * 6, end - first);
+      tasks.push_back({heads.size() - 1, first + from, to - from});
+    }
+    first = end;
+  }
+  return tasks;
+}
+
+class Evaluator {
+ public:
+  Evaluator(const AttentionProblem& problem, const Arithmetic& arithmetic, Level level) : problem_(problem), arithmetic_(arithmetic) {
+    for (const Level tier : {Level::kT1, Level::kT2})
+      if (tier <= level && tier_applies(problem.params(), arithmetic, tier)) levels_.push_back(tier);
+  }
+
+  Evaluation evaluate();
+
+ private:
+  RowOutcome judge(RowTruth& truth, RowAnalysis* a, TierReplay& replay) const;
+
+  const AttentionProblem& problem_;
+  const Arithmetic& arithmetic_;
+  std::vector<Level> levels_;
+};
+
+RowOutcome Evaluator::judge(RowTruth& truth, RowAnalysis* a, TierReplay& replay) const {
   constexpr int kEscalationBits = 128;
-  const AttentionProblem problem(raw);
-  const bool has_lse = problem.lse_layout() != nullptr;
-  const auto dv = static_cast<std::size_t>(problem.params().dim_v);
-  Evaluation evaluation{.truth = start_truth(problem), .bound = {}};
-  evaluation.bound.outputs.resize(evaluation.truth.outputs.size());
-  evaluation.bound.assumptions = bound_assumptions(arithmetic);
-  RowEvaluator evaluator(problem);
-  for (const AttentionRow& row : problem.rows()) {
-    RowTruth truth = evaluator.evaluate(row);
-    std::vector<ClassSet> also(dv, 0);
-    RowBound bound;
-    bound.o_tau.assign(dv, 0.0);
-    if (evaluator.has_numbers()) {
-      bound = bound_row(evaluator.analysis(), problem.params(), arithmetic);
-      allow_lost_infinity(problem, evaluator.analysis(), bound.infinite_v_depth, also);
-      if (bound.out_of_range.empty() && must_escalate(truth, bound, has_lse)) {
-        truth = reference_row(problem, row, kEscalationBits);
+  const bool has_lse = problem_.lse_layout() != nullptr;
+  const auto dv = static_cast<std::size_t>(problem_.params().dim_v);
+  RowOutcome out;
+  out.also.assign(dv, 0);
+  out.bound.o_tau.assign(dv, 0.0);
+  out.tiers.assign(levels_.size(), {std::vector<double>(dv, 0.0), std::vector<double>(dv, kInf)});
+  if (a != nullptr) {
+    out.bound = bound_row(*a, problem_.params(), arithmetic_);
+    allow_lost_infinity(problem_, *a, out.bound.infinite_v_depth, out.also);
+    if (out.bound.out_of_range.empty() && must_escalate(truth, out.bound, has_lse)) {
+      sharpen_radius(problem_, *a);
+      take_radius(problem_.params(), *a, truth);
+      if (must_escalate(truth, out.bound, has_lse)) {
+        truth = reference_row(problem_, a->row, kEscalationBits);
         truth.facts.escalated = true;
       }
     }
-    append(evaluation.truth, problem, row, truth);
-    append(evaluation.bound, bound, also, has_lse);
+    if (out.bound.out_of_range.empty() && !levels_.empty() && !a->uniform && !truth.facts.escalated) {
+      make_magnitudes_exact(problem_, *a);
+      for (std::size_t i = 0; i < levels_.size(); ++i) out.tiers[i] = replay.tier(*a, out.bound, levels_[i]);
+    }
   }
+  out.truth = std::move(truth);
+  return out;
+}
+
+Evaluation Evaluator::evaluate() {
+  const bool has_lse = problem_.lse_layout() != nullptr;
+  Evaluation evaluation{.truth = start_truth(problem_), .bound = {}};
+  Bound& bound = evaluation.bound;
+  bound.outputs.resize(evaluation.truth.outputs.size());
+  bound.assumptions = bound_assumptions(arithmetic_);
+  for (const Level level : levels_) {
+    bound.tiers.push_back({level, std::vector<OutputTier>(evaluation.truth.outputs.size())});
+    for (std::string& sentence : tier_assumptions(arithmetic_, level)) bound.assumptions.push_back(std::move(sentence));
+  }
+
+  const std::vector<AttentionRow>& rows = problem_.rows();
+  std::vector<AttentionRow> first_rows;
+  const std::vector<Task> tasks = cut_into_strips(problem_, rows, first_rows);
+  std::vector<SharedHead> heads(first_rows.size());
+  for (const Task& task : tasks) ++heads[task.head].users;
+  std::vector<std::vector<RowOutcome>> done(tasks.size());
+  std::size_t appended = 0;
+  std::mutex mutex;
+  std::atomic<std::size_t> next{0};
+  on_threads(tasks.size(), [&] {
+    Strip strip(problem_);
+    TierReplay replay(problem_, arithmetic_);
+    for (std::size_t t; (t = next++) < tasks.size();) {
+      const Task& task = tasks[t];
+      SharedHead& head = heads[task.head];
+      std::vector<RowOutcome> outcomes;
+      outcomes.reserve(task.count);
+      strip.evaluate(head.load(problem_, first_rows[task.head]), std::span(rows).subspan(task.first, task.count),
+                     [&](std::size_t, RowTruth& truth, RowAnalysis* a) { outcomes.push_back(judge(truth, a, replay)); });
+      head.release();
+      const std::lock_guard lock(mutex);
+      done[t] = std::move(outcomes);
+      for (; appended < tasks.size() && done[appended].size() == tasks[appended].count; ++appended) {
+        for (std::size_t i = 0; i < done[appended].size(); ++i) {
+          const RowOutcome& row = done[appended][i];
+          append(evaluation.truth, problem_, rows[tasks[appended].first + i], row.truth);
+          append(bound, row, has_lse);
+        }
+        done[appended] = {};
+      }
+    }
+  });
   return evaluation;
+}
+
+Evaluation evaluate_attention(const Problem& raw, const Arithmetic& arithmetic, Level level) {
+  const AttentionProblem problem(raw);
+  return Evaluator(problem, arithmetic, level).evaluate();
 }
 
 const RegisterOp kRegister({
@@ -359,11 +202,34 @@ const RegisterOp kRegister({
     .canonical = canonical_attention,
     .inputs = attention_inputs,
     .outputs = attention_outputs,
+    .input_format = attention_input_format,
+    .cells = attention_cells,
     .evaluate = evaluate_attention,
     .reference = attention_reference,
     .known_wrong = attention_known_wrong,
     .digits = attention_digits,
+    .bound_terms = attention_bound_terms,
+    .planted_faults = attention_planted_faults,
+    .plant = attention_plant,
+    .fault_site = attention_fault_site,
+    .infer = attention_infer,
 });
 
 }  // namespace
+
+void analyse_rows(const AttentionProblem& problem, std::span<const std::size_t> rows,
+                  const std::function<void(std::size_t, const RowAnalysis&)>& visit) {
+  std::vector<AttentionRow> chosen, first_rows;
+  for (const std::size_t r : rows) chosen.push_back(problem.rows()[r]);
+  Strip strip(problem);
+  HeadOperands head;
+  for (const Task& task : cut_into_strips(problem, chosen, first_rows)) {
+    const AttentionRow& of_head = first_rows[task.head];
+    load_head(problem, of_head.batch, problem.kv_head(of_head.head), head);
+    strip.evaluate(head, std::span(chosen).subspan(task.first, task.count), [&](std::size_t i, RowTruth&, RowAnalysis* a) {
+      if (a != nullptr) visit(rows[task.first + i], *a);
+    });
+  }
+}
+
 }  // namespace assay

@@ -2,62 +2,235 @@
 #include "oracle/ops/attention/operands.h"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
+#include <limits>
 
+#include "oracle/panel_gemm.h"
 #include "oracle/simd.h"
 
 namespace assay {
 namespace {
 
-ASSAY_HOT void add_dim(double q, const double* k, std::size_t n, double* score, double* magnitude) {
+constexpr double kU = 0x1p-53;
+constexpr double kInf = std::numeric_limits<double>::infinity();
+constexpr int kAbsBits = 12;           // of |v| in fp32
+constexpr int kAbsTop = 100;           // exponent of a channel's largest |v| there
+constexpr double kAbsLeast = 0x1p-26;  // smaller ones are raised to it
+
+int exponent_of(double x) { return static_cast<int>((std::bit_cast<std::uint64_t>(x) >> 52) & 0x7ff) - 1023; }
+double power_of_two(int exponent) { return std::bit_cast<double>(static_cast<std::uint64_t>(exponent + 1023) << 52); }
+
+ASSAY_HOT void add_dim(double q, const double* panels, std::size_t stride, std::size_t count, double* score, double* magnitude) {
   const double q_abs = std::abs(q);
-  for (std::size_t j = 0; j < n; ++j) {
-    score[j] += q * k[j];
-    magnitude[j] += q_abs * std::abs(k[j]);
+  for (std::size_t p = 0; p < count; ++p) {
+    const double* k = panels + p * stride;
+    for (std::size_t j = 0; j < kPanel; ++j) {
+      score[p * kPanel + j] += q * k[j];
+      magnitude[p * kPanel + j] += q_abs * std::abs(k[j]);
+    }
   }
+}
+
+/// keys[8][d], one after the other, into one panel [d][8].
+ASSAY_HOT void transpose(const double* keys, std::size_t d, double* panel) {
+  for (std::size_t c = 0; c < d; ++c)
+    for (std::size_t j = 0; j < kPanel; ++j) panel[c * kPanel + j] = keys[j * d + c];
+}
+
+/// Rounds positive numbers up to `kAbsBits` significant bits.
+ASSAY_HOT void raise_magnitudes(const double* v, const double* up_scale, std::size_t n, float* out) {
+  constexpr std::uint64_t kLow = (std::uint64_t{1} << (53 - kAbsBits)) - 1;
+  for (std::size_t c = 0; c < n; ++c) {
+    const double x = std::abs(v[c]) * up_scale[c];
+    const double raised = std::bit_cast<double>((std::bit_cast<std::uint64_t>(x) + kLow) & ~kLow);
+    out[c] = static_cast<float>(x == 0 ? 0 : raised < kAbsLeast ? kAbsLeast : raised);
+  }
+}
+
+/// Eight interleaved folds over a vector's finite elements.
+struct Lanes {
+  double largest[kPanel] = {}, least[kPanel], squares[kPanel] = {};
+  double finite[kPanel] = {};  ///< NaN once an element is not finite
+  Lanes() { std::fill_n(least, kPanel, kInf); }
+};
+
+ASSAY_HOT void fold(const double* x, std::size_t n, Lanes& lanes) {
+  for (std::size_t c = 0; c < n; c += kPanel) {
+    const std::size_t count = n - c < kPanel ? n - c : kPanel;
+    for (std::size_t l = 0; l < count; ++l) {
+      const double a = std::abs(x[c + l]), kept = a < kInf ? a : 0.0;
+      lanes.finite[l] += a * 0;
+      lanes.largest[l] = kept > lanes.largest[l] ? kept : lanes.largest[l];
+      lanes.least[l] = kept > 0 && kept < lanes.least[l] ? kept : lanes.least[l];
+      lanes.squares[l] += kept * kept;
+    }
+  }
+}
+
+/// Folds one value vector into the facts of its tile. Elements that are not finite, or all if the factor is not, become 0; true if
+/// there are any.
+ASSAY_HOT bool note_values(double factor, double* v, std::size_t n, double* raw_max, double* max, double* sum) {
+  constexpr std::uint64_t kExponent = std::uint64_t{0x7ff} << 52;
+  const bool finite_factor = (std::bit_cast<std::uint64_t>(factor) & kExponent) != kExponent;
+  const double f = finite_factor ? std::abs(factor) : 0.0;
+  std::uint64_t special = finite_factor ? 0 : 1;
+  ASSAY_VECTORIZE
+  for (std::size_t c = 0; c < n; ++c) {
+    const bool finite = (std::bit_cast<std::uint64_t>(v[c]) & kExponent) != kExponent;
+    special |= finite ? 0U : 1U;
+    const double kept = finite && finite_factor ? v[c] : 0.0;
+    const double magnitude = std::abs(kept), scaled = magnitude * f;
+    v[c] = kept;
+    raw_max[c] = magnitude > raw_max[c] ? magnitude : raw_max[c];
+    max[c] = scaled > max[c] ? scaled : max[c];
+    sum[c] += scaled;
+  }
+  return special != 0;
 }
 
 }  // namespace
 
-void load_head(const AttentionProblem& problem, std::int64_t batch, std::int64_t kv_head, HeadOperands& head) {
-  if (head.batch == batch && head.kv_head == kv_head) return;
+VectorFacts vector_facts(Format format, std::span<const double> x) {
+  Lanes lanes;
+  fold(x.data(), x.size(), lanes);
+  VectorFacts facts;
+  double least = kInf, squares = 0;
+  for (std::size_t l = 0; l < kPanel; ++l) {
+    facts.max = std::max(facts.max, lanes.largest[l]);
+    least = std::min(least, lanes.least[l]);
+    squares += lanes.squares[l];
+    facts.finite = facts.finite && lanes.finite[l] == 0;
+  }
+  if (facts.max == 0) return facts;
+  facts.norm = std::sqrt(squares) * (1 + (static_cast<double>(x.size()) + 4) * kU);
+  const FormatInfo& f = info(format);
+  facts.spread = exponent_of(facts.max) - std::max(exponent_of(least) - f.fraction_bits, exponent_of(f.min_subnormal));
+  return facts;
+}
+
+double score_error_unit(double q_spread, double k_spread, std::int64_t dim) {
+  const int log2_dim = dim > 1 ? exponent_of(static_cast<double>(dim - 1)) + 1 : 0;
+  const auto d = static_cast<double>(dim);
+  return q_spread + k_spread + 2 + log2_dim <= 53 ? 0 : d * kU / (1 - d * kU);
+}
+
+HeadLoader::HeadLoader(const AttentionProblem& problem, std::int64_t batch, std::int64_t kv_head, HeadOperands& head)
+    : problem_(problem), head_(head) {
   const AttentionParams& p = problem.params();
+  any_row_ = {batch, kv_head * (p.heads_q / p.heads_kv), 0};
+  head = HeadOperands{};
   head.batch = batch;
   head.kv_head = kv_head;
   head.keys = problem.kv_len(batch);
   head.dim_qk = p.dim_qk;
   head.dim_v = p.dim_v;
-  const auto n = static_cast<std::size_t>(head.keys), d = static_cast<std::size_t>(p.dim_qk),
-             dv = static_cast<std::size_t>(p.dim_v);
-  head.k_by_dim.resize(n * d);
+  const auto n = static_cast<std::size_t>(head.keys), d = static_cast<std::size_t>(p.dim_qk), dv = static_cast<std::size_t>(p.dim_v);
+  head.k_panels.resize((n + kPanel - 1) / kPanel * kPanel * d);
   head.v.resize(n * dv);
-  head.special_v.clear();
-  head.k_max = 0;
-  std::vector<double> k(d);
-  for (std::size_t j = 0; j < n; ++j) {
-    problem.load_k(batch, kv_head, static_cast<std::int64_t>(j), k);
-    for (std::size_t c = 0; c < d; ++c) {
-      head.k_by_dim[c * n + j] = k[c];
-      if (std::isfinite(k[c])) head.k_max = std::max(head.k_max, std::abs(k[c]));
-    }
-    const std::span<double> v(head.v.data() + j * dv, dv);
-    problem.load_v(batch, kv_head, static_cast<std::int64_t>(j), v);
-    bool special = false;
-    for (double& value : v) {
-      special = special || !std::isfinite(value);
-      if (!std::isfinite(value)) value = 0;
-    }
-    if (special) head.special_v.push_back(static_cast<std::int32_t>(j));
+  head.v_panels.resize(n * head.value_panels() * kPanel);
+  head.v_abs.resize(n * head.value_panels32() * kPanel32);
+  head.v_abs_unit.assign(head.value_panels32() * kPanel32, 1.0);
+  head.k_norm.resize(head.tiles() * kKeyTile);
+  head.k_spread.resize(head.tiles() * kKeyTile);
+  head.v_max.resize(dv);
+  head.v_abs_sum.resize(dv);
+  head.value_factor.assign(p.descale == Descale::kBlock ? n : 1, 1.0);
+  tile_facts_.resize(head.tiles());
+  for (TileFacts& facts : tile_facts_) {
+    facts.raw_max.resize(dv);
+    facts.max.resize(dv);
+    facts.sum.resize(dv);
   }
+  raw_max_.resize(dv);
+}
+
+void HeadLoader::decode_tile(std::size_t tile) {
+  HeadOperands& h = head_;
+  TileFacts& facts = tile_facts_[tile];
+  const auto d = static_cast<std::size_t>(h.dim_qk), dv = static_cast<std::size_t>(h.dim_v);
+  const std::size_t first = tile * kKeyTile, count = h.tile_keys(tile);
+  const Format format = problem_.params().input;
+  std::vector<double> k(kPanel * d);
+  for (std::size_t at = 0; at < count; at += kPanel) {
+    std::fill(k.begin(), k.end(), 0.0);
+    for (std::size_t j = 0; j < std::min(kPanel, count - at); ++j) {
+      const std::size_t key = first + at + j;
+      const std::span<double> vector(k.data() + j * d, d);
+      problem_.load_k(h.batch, h.kv_head, static_cast<std::int64_t>(key), vector);
+      const VectorFacts of_key = vector_facts(format, vector);
+      h.k_norm[key] = of_key.norm;
+      h.k_spread[key] = of_key.spread;
+      facts.k_max = std::max(facts.k_max, of_key.max);
+    }
+    transpose(k.data(), d, h.k_panels.data() + (first + at) * d);
+  }
+  double* panels = h.v_panels.data() + first * h.value_panels() * kPanel;
+  for (std::size_t j = 0; j < count; ++j) {
+    const std::size_t key = first + j;
+    const std::span<double> v(h.v.data() + key * dv, dv);
+    problem_.load_v(h.batch, h.kv_head, static_cast<std::int64_t>(key), v);
+    const double factor = problem_.has_value_factor() ? problem_.value_factor(any_row_, static_cast<std::int64_t>(key)) : 1.0;
+    if (h.value_factor.size() > 1 || key == 0)
+      h.value_factor[h.value_factor.size() > 1 ? key : 0] = std::isfinite(factor) ? factor : 0.0;
+    const bool special = note_values(factor, v.data(), dv, facts.raw_max.data(), facts.max.data(), facts.sum.data());
+    for (std::size_t c = 0; c < dv; c += kPanel)
+      std::copy_n(v.data() + c, std::min(kPanel, dv - c), panels + (c / kPanel * count + j) * kPanel);
+    if (special) facts.special.push_back(static_cast<std::int32_t>(key));
+  }
+}
+
+void HeadLoader::join_tiles() {
+  HeadOperands& h = head_;
+  for (const TileFacts& facts : tile_facts_) {
+    for (std::size_t c = 0; c < raw_max_.size(); ++c) {
+      raw_max_[c] = std::max(raw_max_[c], facts.raw_max[c]);
+      h.v_max[c] = std::max(h.v_max[c], facts.max[c]);
+      h.v_abs_sum[c] += facts.sum[c];
+    }
+    h.k_max = std::max(h.k_max, facts.k_max);
+    h.special_v.insert(h.special_v.end(), facts.special.begin(), facts.special.end());
+  }
+  for (double& sum : h.v_abs_sum) sum *= 1 + (static_cast<double>(h.keys) + 4) * kU;
+  for (double norm : h.k_norm) h.k_norm_max = std::max(h.k_norm_max, norm);
+  for (double spread : h.k_spread) h.k_spread_max = std::max(h.k_spread_max, spread);
+  double factor = 0;
+  for (double f : h.value_factor) factor = std::max(factor, std::abs(f));
+  if (factor > 0) h.value_factor_unit = power_of_two(exponent_of(factor));
+  for (std::size_t c = 0; c < raw_max_.size(); ++c)
+    if (raw_max_[c] > 0) h.v_abs_unit[c] = power_of_two(exponent_of(raw_max_[c]) - kAbsTop);
+}
+
+void HeadLoader::bound_values(std::size_t tile) {
+  HeadOperands& h = head_;
+  const auto dv = static_cast<std::size_t>(h.dim_v);
+  const std::size_t first = tile * kKeyTile, count = h.tile_keys(tile);
+  float* panels = h.v_abs.data() + first * h.value_panels32() * kPanel32;
+  std::vector<double> up_scale(dv);
+  for (std::size_t c = 0; c < dv; ++c) up_scale[c] = 1 / h.v_abs_unit[c];
+  for (std::size_t j = 0; j < count; ++j)
+    for (std::size_t c = 0; c < dv; c += kPanel32)
+      raise_magnitudes(h.v.data() + (first + j) * dv + c, up_scale.data() + c, std::min(kPanel32, dv - c),
+                       panels + (c / kPanel32 * count + j) * kPanel32);
+}
+
+void load_head(const AttentionProblem& problem, std::int64_t batch, std::int64_t kv_head, HeadOperands& head) {
+  if (head.batch == batch && head.kv_head == kv_head) return;
+  HeadLoader loader(problem, batch, kv_head, head);
+  for (std::size_t tile = 0; tile < head.tiles(); ++tile) loader.decode_tile(tile);
+  loader.join_tiles();
+  for (std::size_t tile = 0; tile < head.tiles(); ++tile) loader.bound_values(tile);
 }
 
 void head_scores(const HeadOperands& head, std::span<const double> q, std::vector<double>& score,
                  std::vector<double>& magnitude) {
-  const auto n = static_cast<std::size_t>(head.keys);
-  score.assign(n, 0.0);
-  magnitude.assign(n, 0.0);
+  const std::size_t panels = (static_cast<std::size_t>(head.keys) + kPanel - 1) / kPanel;
+  score.assign(panels * kPanel, 0.0);
+  magnitude.assign(panels * kPanel, 0.0);
   for (std::size_t c = 0; c < q.size(); ++c)
-    add_dim(q[c], head.k_by_dim.data() + c * n, n, score.data(), magnitude.data());
+    add_dim(q[c], head.k_panels.data() + c * kPanel, q.size() * kPanel, panels, score.data(), magnitude.data());
+  score.resize(static_cast<std::size_t>(head.keys));
+  magnitude.resize(static_cast<std::size_t>(head.keys));
 }
 
 }  // namespace assay

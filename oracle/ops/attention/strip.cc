@@ -1,0 +1,467 @@
+// Strips of rows: which keys they look at, their scores, weights and outputs.
+//
+// Scores and weights lie by tiles of kKeyTile keys, row after row, each row of a tile a little longer than the tile so that rows do
+// not compete for the same lines of a cache. Weights of keys that a row does not have are 0: adding them changes no bit of a sum, so a
+// row's results do not depend on the rows beside it. All sums run over absolute key positions: 16 lanes for the row sum, tiles
+// from zero for the outputs.
+#include "oracle/ops/attention/strip.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <numeric>
+
+#include "oracle/budget.h"
+#include "oracle/exp64.h"
+#include "oracle/ops/attention/row_classes.h"
+#include "oracle/ops/attention/strip_loops.h"
+#include "oracle/panel_gemm.h"
+
+namespace assay {
+namespace {
+
+constexpr double kU = 0x1p-53;
+constexpr double kInf = std::numeric_limits<double>::infinity();
+constexpr double kLn2 = 0x1.62e42fefa39efp-1;
+constexpr std::size_t kSkew = 4;  // elements between rows
+
+std::size_t down_to(std::size_t x, std::size_t step) { return x / step * step; }
+std::size_t up_to(std::size_t x, std::size_t step) { return (x + step - 1) / step * step; }
+
+/// Keys alike: one finite factor, and nothing else between score and logit.
+bool keys_alike(const AttentionProblem& problem) {
+  return !problem.has_bias() && problem.params().softcap == 0 && problem.same_factor_for_all_keys();
+}
+
+/// In the declared base.
+double lse_radius(const AttentionParams& params, const RowAnalysis& a) {
+  if (params.lse != LseBase::kTwo) return a.lse_radius;
+  return a.lse_radius / kLn2 * (1 + 8 * kU) + 4 * kU * std::abs(a.lse / kLn2);
+}
+
+}  // namespace
+
+void take_radius(const AttentionParams& params, const RowAnalysis& a, RowTruth& truth) {
+  for (std::size_t c = 0; c < truth.o_radius.size(); ++c)
+    if ((truth.o_classes[c] & kNumber) != 0) truth.o_radius[c] = a.o_radius[c];
+  if ((truth.lse_classes & kNumber) != 0 && !a.uniform) truth.lse_radius = lse_radius(params, a);
+}
+
+struct Strip::Line {
+  AttentionRow row;
+  std::size_t first = 0, end = 0;        ///< keys looked at
+  bool alike = false;                    ///< all of them are keys of the row, and alike
+  std::vector<std::int32_t> admissible;  ///< unless alike
+  VectorFacts q;
+  LogitFacts logits;
+  std::size_t keys = 0;                  ///< admissible ones
+  bool numbers = false;                  ///< some logit is finite, none NaN or +inf
+  RowAnalysis gathered;                  ///< unless alike
+  double factor = 0, reference = 0;      ///< alike: t_j = factor (s_j - reference)
+  double max_logit = 0, min_logit = 0;
+  double sum = 0, squares = 0;
+  WeightErrors errors;
+};
+
+Strip::~Strip() = default;
+
+Strip::Strip(const AttentionProblem& problem) : problem_(problem), bits_(weight_bits(problem.params().input)) {}
+
+std::size_t Strip::rows_at_once(std::int64_t keys) {
+  constexpr std::int64_t kMost = 48, kLeast = 12, kScores = std::int64_t{1} << 21;
+  return static_cast<std::size_t>(std::clamp(kScores / std::max<std::int64_t>(keys, 1) / 6 * 6, kLeast, kMost));
+}
+
+void Strip::begin(Line& line, const AttentionRow& row) {
+  line.row = row;
+  line.logits = {};
+  line.numbers = false;
+  line.admissible.clear();
+  std::pair<std::int64_t, std::int64_t> span = problem_.key_span(row);
+  if (uniform_) span = {0, head_->keys};
+  line.alike = uniform_ || (keys_alike(problem_) && !problem_.masks_inside());
+  line.keys = static_cast<std::size_t>(span.second - span.first);
+  if (!line.alike) {
+    problem_.admissible_keys(row, line.admissible);
+    line.keys = line.admissible.size();
+    span = {0, 0};
+    if (line.keys > 0) span = {line.admissible.front(), line.admissible.back() + 1};
+  }
+  line.first = static_cast<std::size_t>(span.first);
+  line.end = static_cast<std::size_t>(span.second);
+}
+
+void Strip::evaluate(const HeadOperands& head, std::span<const AttentionRow> rows, const Visit& visit) {
+  head_ = &head;
+  rows_ = rows.size();
+  if (lines_.size() < rows_) lines_.resize(rows_);
+  first_ = static_cast<std::size_t>(head.keys);
+  end_ = 0;
+  for (std::size_t r = 0; r < rows_; ++r) {
+    begin(lines_[r], rows[r]);
+    if (lines_[r].first == lines_[r].end) continue;
+    first_ = std::min(first_, lines_[r].first);
+    end_ = std::max(end_, lines_[r].end);
+  }
+  if (end_ > 0) {
+    first_tile_ = first_ / kKeyTile;
+    end_tile_ = (end_ + kKeyTile - 1) / kKeyTile;
+    const std::size_t width = end_tile_ - first_tile_ > 1 ? kKeyTile : up_to(end_ - first_tile_ * kKeyTile, 16);
+    stride_ = width + kSkew;
+    score_rows();
+    for (std::size_t r = 0; r < rows_; ++r) {
+      weigh(r);
+      if (lines_[r].numbers && !problem_.same_factor_for_all_keys()) scale_by_block(r);
+    }
+    multiply_values();
+  }
+  for (std::size_t r = 0; r < rows_; ++r) finish(r, visit);
+}
+
+void Strip::score_rows() {
+  const auto d = static_cast<std::size_t>(head_->dim_qk);
+  const std::size_t size = (end_tile_ - first_tile_) * rows_ * stride_;
+  if (scores_.size() < size) scores_.resize(size), weights_.resize(size), weights32_.resize(size);
+  q_stride_ = d + kSkew;
+  q_.resize(rows_ * q_stride_);
+  a_.resize(rows_);
+  c_.resize(rows_);
+  for (std::size_t r = 0; r < rows_; ++r) {
+    const std::span<double> q(q_.data() + r * q_stride_, d);
+    problem_.load_q(lines_[r].row, q);
+    lines_[r].q = vector_facts(problem_.params().input, q);
+    a_[r] = q.data();
+  }
+  if (uniform_) return;
+  const PanelGemm& gemm = panel_gemm();
+  for (std::size_t panel = first_ / kPanel; panel * kPanel < end_; ++panel) {
+    const std::size_t tile = panel * kPanel / kKeyTile, column = panel * kPanel % kKeyTile;
+    for (std::size_t r = 0; r < rows_; ++r) c_[r] = scores(tile, r) + column;
+    gemm.store_exact(a_.data(), rows_, head_->k_panel(panel), d, c_.data());
+  }
+}
+
+/// Weights of one row, tile by tile: `fill(tile, from, to, t)` writes log-weights of columns [from, to), -inf where there is no key.
+template <class Fill>
+void Strip::weigh_tiles(std::size_t r, const Fill& fill) {
+  Line& line = lines_[r];
+  WeightSums sums;
+  const WeightRounding rounding(problem_.params().input, bits_);
+  for (std::size_t tile = first_tile_; tile < end_tile_; ++tile) {
+    const std::size_t start = tile * kKeyTile;
+    const auto column = [&](std::size_t key) { return key < start ? 0 : std::min(key - start, kKeyTile); };
+    const std::size_t low = down_to(column(first_), 16), high = up_to(column(end_), 16);
+    const std::size_t from = std::min(std::max(low, down_to(column(line.first), 16)), high);
+    const std::size_t to = std::max(from, std::min(high, up_to(column(line.end), 16)));
+    double* w = weights(tile, r);
+    float* w32 = weights32(tile, r);
+    for (const auto& [begin, end] : {std::pair{low, from}, std::pair{to, high}}) {
+      std::fill(w + begin, w + end, 0.0);
+      std::fill(w32 + begin, w32 + end, 0.0F);
+    }
+    if (from == to) continue;
+    fill(tile, from, to, w);
+    exp64(w + from, w + from, to - from);
+    round_weights(rounding, to - from, w + from, w32 + from, sums);
+  }
+  line.sum = WeightSums::total(sums.weights);
+  line.squares = WeightSums::total(sums.squares);
+}
+
+void Strip::weigh(std::size_t r) {
+  Line& line = lines_[r];
+  if (uniform_) {
+    weigh_tiles(r, [&](std::size_t tile, std::size_t from, std::size_t to, double* t) {
+      for (std::size_t c = from; c < to; ++c) t[c] = tile * kKeyTile + c < line.end ? 0 : -kInf;
+    });
+    line.numbers = true;
+    line.max_logit = line.min_logit = line.factor = line.reference = 0;
+    line.errors = alike_weight_errors(static_cast<double>(line.keys), 0, 0, 0, bits_);
+    return;
+  }
+  if (line.keys == 0) return clear_weights(r);
+  if (line.alike && weigh_alike(r)) return;
+  if (line.alike) {
+    line.alike = false;
+    line.admissible.resize(line.keys);
+    std::iota(line.admissible.begin(), line.admissible.end(), static_cast<std::int32_t>(line.first));
+  }
+  weigh_gathered(r);
+}
+
+void Strip::clear_weights(std::size_t r) {
+  for (std::size_t tile = first_tile_; tile < end_tile_; ++tile) {
+    std::fill_n(weights(tile, r), stride_, 0.0);
+    std::fill_n(weights32(tile, r), stride_, 0.0F);
+  }
+}
+
+bool Strip::weigh_alike(std::size_t r) {
+  Line& line = lines_[r];
+  Extremes extremes;
+  for (std::size_t tile = line.first / kKeyTile; tile * kKeyTile < line.end; ++tile) {
+    const std::size_t start = tile * kKeyTile, from = std::max(line.first, start), to = std::min(line.end, start + kKeyTile);
+    find_extremes(scores(tile, r) + (from - start), to - from, extremes);
+  }
+  line.factor = problem_.score_factor(line.row, static_cast<std::int64_t>(line.first));
+  if (!extremes.finite() || !std::isfinite(line.factor)) return false;
+  // + 0.0: which of +0 and -0 is found depends on the order of comparisons.
+  const double low = extremes.least() + 0.0, high = extremes.largest() + 0.0;
+  line.reference = line.factor >= 0 ? high : low;
+  const double farthest = line.factor >= 0 ? low : high;
+  line.max_logit = line.factor * line.reference;
+  line.min_logit = line.factor * farthest;
+  weigh_tiles(r, [&](std::size_t tile, std::size_t from, std::size_t to, double* t) {
+    const std::size_t start = tile * kKeyTile;
+    shift_scores(line.factor, line.reference, scores(tile, r) + from, to - from, t + from);
+    for (std::size_t c = from; start + c < line.first; ++c) t[c] = -kInf;
+    for (std::size_t c = to; start + c > line.end; --c) t[c - 1] = -kInf;
+  });
+  line.numbers = true;
+  double norm = 0;
+  if (score_error_unit(line.q.spread, head_->k_spread_max, head_->dim_qk) > 0)
+    norm = largest_inexact_norm(line.q.spread, *head_, line.first, line.end);
+  const double score_error = std::abs(line.factor) * score_error_unit(kInf, 0, head_->dim_qk) * line.q.norm * norm * (1 + 4 * kU);
+  const double top = score_error + 2.02 * kU * std::abs(line.max_logit);
+  line.errors = alike_weight_errors(static_cast<double>(line.keys), score_error, top, std::abs(line.factor * (line.reference - farthest)), bits_);
+  return true;
+}
+
+void Strip::weigh_gathered(std::size_t r) {
+  Line& line = lines_[r];
+  RowAnalysis& a = line.gathered;
+  a.row = line.row;
+  a.operands = head_;
+  row_scores_.resize(line.keys);
+  for (std::size_t i = 0; i < line.keys; ++i) {
+    const auto key = static_cast<std::size_t>(line.admissible[i]);
+    row_scores_[i] = scores(key / kKeyTile, r)[key % kKeyTile];
+  }
+  line.logits = gather_logits(problem_, *head_, line.admissible, row_scores_, line.q.norm * (1 + 2 * kU), a, logits_);
+  line.numbers = !line.logits.nan && !line.logits.plus_inf && !a.keys.empty();
+  if (!line.numbers) {
+    line.min_logit = logits_.empty() ? -kInf : *std::min_element(logits_.begin(), logits_.end());
+    return clear_weights(r);
+  }
+  gather_depths(problem_.params(), a, logits_, depths_);
+  const std::size_t n = a.keys.size();
+  line.max_logit = a.max_logit = logits_[a.top] + 0.0;
+  line.min_logit = *std::min_element(logits_.begin(), logits_.end());
+  std::size_t next = 0;
+  weigh_tiles(r, [&](std::size_t tile, std::size_t from, std::size_t to, double* t) {
+    std::fill(t + from, t + to, -kInf);
+    for (; next < n && static_cast<std::size_t>(a.keys[next]) < (tile + 1) * kKeyTile; ++next)
+      t[static_cast<std::size_t>(a.keys[next]) % kKeyTile] = depths_[next];
+  });
+  a.p.resize(n);
+  a.depth.resize(n);
+  for (std::size_t j = 0; j < n; ++j) {
+    const auto key = static_cast<std::size_t>(a.keys[j]);
+    a.depth[j] = std::max(0.0, -depths_[j]);
+    a.p[j] = weights(key / kKeyTile, r)[key % kKeyTile];
+  }
+  a.sum = line.sum;
+  if (keys_alike(problem_)) {
+    const double score_error = std::abs(a.factor[0]) * largest_of(a.magnitude.data(), n) *
+                               score_error_unit(line.q.spread, head_->k_spread_max, head_->dim_qk);
+    line.errors = alike_weight_errors(static_cast<double>(n), score_error, score_error + 2.02 * kU * std::abs(line.max_logit),
+                                      largest_of(a.depth.data(), n), bits_);
+  } else {
+    double top = 0;
+    log_weight_errors(problem_.params(), a, line.q.spread, eta_, top);
+    line.errors = weight_errors(a, eta_, top, 1 / a.sum, bits_);
+  }
+}
+
+/// Factors by block join the weights that multiply values; p and the row sum stay without them.
+void Strip::scale_by_block(std::size_t r) {
+  const WeightRounding rounding(problem_.params().input, bits_);
+  for (std::size_t tile = first_tile_; tile < end_tile_; ++tile) {
+    const std::size_t count = std::min(stride_ - kSkew, head_->tile_keys(tile));
+    scale_weights(rounding, head_->value_factor.data() + tile * kKeyTile, head_->value_factor_unit, count, weights(tile, r),
+                  weights32(tile, r));
+  }
+}
+
+void Strip::multiply_values() {
+  const PanelGemm& gemm = panel_gemm();
+  const auto add = bits_ < 53 ? gemm.add_exact : gemm.add;
+  o_stride_ = head_->value_panels() * kPanel + kSkew;
+  abs_stride_ = head_->value_panels32() * kPanel32 + kSkew;
+  o_.assign(rows_ * o_stride_, 0.0);
+  abs_.assign(rows_ * abs_stride_, 0.0F);
+  a32_.resize(rows_);
+  c32_.resize(rows_);
+  for (std::size_t tile = first_tile_; tile < end_tile_; ++tile) {
+    const std::size_t start = tile * kKeyTile;
+    const std::size_t from = first_ > start ? down_to(first_ - start, 16) : 0;
+    const std::size_t depth = std::min(end_ - start, head_->tile_keys(tile)) - from;
+    for (std::size_t r = 0; r < rows_; ++r) a_[r] = weights(tile, r) + from, a32_[r] = weights32(tile, r) + from;
+    for (std::size_t panel = 0; panel < head_->value_panels(); ++panel) {
+      for (std::size_t r = 0; r < rows_; ++r) c_[r] = o_.data() + r * o_stride_ + panel * kPanel;
+      add(a_.data(), rows_, head_->v_panel(tile, panel) + from * kPanel, depth, c_.data());
+    }
+    for (std::size_t panel = 0; panel < head_->value_panels32(); ++panel) {
+      for (std::size_t r = 0; r < rows_; ++r) c32_[r] = abs_.data() + r * abs_stride_ + panel * kPanel32;
+      gemm.add_exact32(a32_.data(), rows_, head_->v_abs_panel(tile, panel) + from * kPanel32, depth, c32_.data());
+    }
+  }
+}
+
+void Strip::finish(std::size_t r, const Visit& visit) {
+  Line& line = lines_[r];
+  RowTruth truth;
+  truth.facts.batch = static_cast<std::int32_t>(line.row.batch);
+  truth.facts.head = static_cast<std::int32_t>(line.row.head);
+  truth.facts.query = static_cast<std::int32_t>(line.row.query);
+  truth.facts.keys = static_cast<std::int32_t>(line.keys);
+  if (line.keys > 0) {
+    truth.facts.first_key = static_cast<std::int32_t>(line.first);
+    truth.facts.last_key = static_cast<std::int32_t>(line.end) - 1;
+  }
+  if (!line.numbers) {
+    const bool mean = classify_without_softmax(problem_, *head_, line.row, line.logits, line.keys > 0, truth);
+    if (line.logits.nan || line.logits.plus_inf) truth.facts.min_logit = line.min_logit;
+    if (mean) take_mean(r, truth, visit);
+    else visit(r, truth, nullptr);
+    return;
+  }
+  RowAnalysis& a = line.alike ? alike_ : line.gathered;
+  if (line.alike) describe(r, a);
+  outputs(r, a);
+  truth.o_mid = a.o;
+  truth.o_radius = a.o_radius;
+  truth.lse_mid = problem_.params().lse == LseBase::kTwo ? a.lse / kLn2 : a.lse;
+  truth.lse_radius = lse_radius(problem_.params(), a);
+  if (uniform_) {
+    classify_values(problem_, a, {}, nonzero_channels(r, a), truth);
+    visit(r, truth, &a);
+    return;
+  }
+  truth.facts.max_logit = a.max_logit;
+  truth.facts.min_logit = a.min_logit;
+  truth.facts.lse = a.lse;
+  truth.facts.effective_keys = a.effective_keys;
+  classify_softmax(problem_, a, line.logits, nonzero_channels(r, a), truth);
+  visit(r, truth, &a);
+}
+
+/// The arrays of a row whose keys are alike.
+void Strip::describe(std::size_t r, RowAnalysis& a) {
+  const Line& line = lines_[r];
+  const std::size_t n = line.keys;
+  a.row = line.row;
+  a.operands = head_;
+  a.factor.assign(1, line.factor);
+  a.bias.clear();
+  a.magnitude_exact = false;
+  a.sum = line.sum;
+  if (a.keys.empty() || n == 0 || a.keys.front() != static_cast<std::int32_t>(line.first)) a.keys.clear();
+  const std::size_t known = std::min(a.keys.size(), n);
+  a.keys.resize(n);
+  std::iota(a.keys.begin() + static_cast<std::ptrdiff_t>(known), a.keys.end(), static_cast<std::int32_t>(line.first + known));
+  for (std::vector<double>* array : {&a.score, &a.linear, &a.depth, &a.magnitude, &a.p}) array->resize(n);
+  for (std::size_t tile = line.first / kKeyTile; tile * kKeyTile < line.end; ++tile) {
+    const std::size_t start = tile * kKeyTile, from = std::max(line.first, start), count = std::min(line.end, start + kKeyTile) - from;
+    const std::size_t at = from - line.first;
+    if (uniform_) {
+      for (std::vector<double>* array : {&a.score, &a.linear, &a.depth, &a.magnitude}) std::fill_n(array->data() + at, count, 0.0);
+      std::fill_n(a.p.data() + at, count, 1.0);
+      continue;
+    }
+    std::copy_n(weights(tile, r) + (from - start), count, a.p.data() + at);
+    const double* s = scores(tile, r) + (from - start);
+    std::copy_n(s, count, a.score.data() + at);
+    describe_keys(line.factor, line.reference, line.q.norm * (1 + 2 * kU), s, head_->k_norm.data() + from, count,
+                  {a.linear.data() + at, a.depth.data() + at, a.magnitude.data() + at});
+  }
+  a.top = static_cast<std::size_t>(std::find(a.depth.begin(), a.depth.end(), 0.0) - a.depth.begin());
+}
+
+/// Sums, LSE, o and abs_p from the products, and the radius.
+void Strip::outputs(std::size_t r, RowAnalysis& a) {
+  const Line& line = lines_[r];
+  const AttentionParams& p = problem_.params();
+  a.uniform = uniform_;
+  a.slope = p.alibi == Alibi::kNone ? 0 : std::abs(problem_.alibi(a.row, 1) - problem_.alibi(a.row, 0));
+  a.operand_max = line.q.max + head_->k_max;
+  // Of keys with finite scores, the only ones that can be in a row of numbers but for infinite y under a soft cap.
+  a.hull_without_weight = 0;
+  for (const std::int32_t key : line.logits.no_weight)
+    if (std::isfinite(scores(static_cast<std::size_t>(key) / kKeyTile, r)[static_cast<std::size_t>(key) % kKeyTile]))
+      a.hull_without_weight = std::max(a.hull_without_weight, line.q.norm * (1 + 2 * kU) * head_->k_norm[static_cast<std::size_t>(key)]);
+  a.score_hull = std::max(a.hull_without_weight, largest_of(a.magnitude.data(), a.magnitude.size()));
+  a.max_logit = line.max_logit;
+  a.min_logit = line.min_logit;
+  a.effective_keys = line.sum * line.sum / line.squares;
+  a.value_factor.clear();
+  double factor = 1;
+  if (problem_.has_value_factor()) {
+    if (problem_.same_factor_for_all_keys()) {
+      a.value_factor.assign(1, head_->value_factor[0]);
+      factor = head_->value_factor[0];
+    } else {
+      for (const std::int32_t key : a.keys) a.value_factor.push_back(head_->value_factor[static_cast<std::size_t>(key)]);
+    }
+  }
+  const double sink = uniform_ ? -kInf : problem_.sink(a.row);
+  a.sink = std::isfinite(sink) ? sink : -kInf;
+  const bool far_above = a.sink - a.max_logit > kSinkAbove;
+  const double sink_weight = exp64(std::min(a.sink - a.max_logit, kSinkAbove));
+  a.denominator = line.sum + sink_weight;
+  a.sink_p = sink_weight / a.denominator;
+  const double in_lse = p.sink == Sink::kInLse ? a.denominator : line.sum;
+  a.lse = far_above && p.sink == Sink::kInLse ? a.sink : a.max_logit + log64(in_lse);
+  scale(1 / a.denominator, a.p.data(), a.p.size(), a.p.data());
+
+  const std::size_t dv = static_cast<std::size_t>(head_->dim_v);
+  const double tiles = static_cast<double>(end_tile_ - first_tile_);
+  const double unit32 = (p.descale == Descale::kBlock ? head_->value_factor_unit : std::abs(factor)) / a.denominator *
+                        (1 + 2 * gamma32(static_cast<double>(kKeyTile) + tiles + 1)) * (1 + 0x1p-40);
+  const double lost = static_cast<double>(a.keys.size()) * kWeightFloor / a.denominator;
+  a.o.resize(dv);
+  a.abs_p.resize(dv);
+  for (std::size_t c = 0; c < dv; ++c) {
+    a.o[c] = o_[r * o_stride_ + c] / a.denominator * factor;
+    a.abs_p[c] = static_cast<double>(abs_[r * abs_stride_ + c]) * head_->v_abs_unit[c] * unit32 + lost * head_->v_max[c];
+  }
+  set_radius(p, line.errors, a);
+  if (!uniform_ && magnitudes_matter(p, a)) make_magnitudes_exact(problem_, a);
+}
+
+/// Channels with a value that is not zero among the row's keys. A sum of magnitudes above zero shows it; else a weight may have been
+/// too small.
+std::vector<bool> Strip::nonzero_channels(std::size_t r, const RowAnalysis& a) const {
+  const std::size_t dv = a.o.size();
+  std::vector<bool> nonzero(dv);
+  if (head_->value_factor.size() == 1 && head_->value_factor[0] == 0) return nonzero;
+  for (std::size_t c = 0; c < dv; ++c) {
+    nonzero[c] = abs_[r * abs_stride_ + c] > 0;
+    if (nonzero[c] || head_->v_max[c] == 0) continue;
+    for (const std::int32_t key : a.keys) {
+      const double factor = head_->value_factor[head_->value_factor.size() > 1 ? static_cast<std::size_t>(key) : 0];
+      if (factor * head_->v[static_cast<std::size_t>(key) * dv + c] != 0) {
+        nonzero[c] = true;
+        break;
+      }
+    }
+  }
+  return nonzero;
+}
+
+/// o is the mean of all values of the sequence, whatever the row admits.
+void Strip::take_mean(std::size_t r, RowTruth& truth, const Visit& visit) {
+  if (!mean_) {
+    mean_ = std::make_unique<Strip>(problem_);
+    mean_->uniform_ = true;
+  }
+  const AttentionRow row = lines_[r].row;
+  mean_->evaluate(*head_, {&row, 1}, [&](std::size_t, RowTruth& mean, RowAnalysis* a) {
+    truth.o_mid = std::move(mean.o_mid);
+    truth.o_radius = std::move(mean.o_radius);
+    for (std::size_t c = 0; c < truth.o_classes.size(); ++c) truth.o_classes[c] |= mean.o_classes[c];
+    visit(r, truth, a);
+  });
+}
+
+}  // namespace assay

@@ -1,0 +1,120 @@
+// Loops over keys; each touches element i of its arrays only, or one lane per i mod 16.
+#include "oracle/ops/attention/strip_loops.h"
+
+#include <bit>
+
+#include "oracle/ops/attention/analysis.h"
+#include "oracle/simd.h"
+
+namespace assay {
+namespace {
+
+constexpr int kValueBits32 = 12;  // at most, of v_abs
+constexpr double kLeast32 = 0x1p-100;
+
+[[gnu::always_inline]] inline double rounded(double w, std::uint64_t half, std::uint64_t mask) {
+  return std::bit_cast<double>((std::bit_cast<std::uint64_t>(w) + half) & mask);
+}
+
+[[gnu::always_inline]] inline float raised32(double w, std::uint64_t low) {
+  const double raised = std::bit_cast<double>((std::bit_cast<std::uint64_t>(w) + low) & ~low);
+  const double kept = raised < kLeast32 ? kLeast32 : raised;
+  return static_cast<float>(w == 0 ? 0.0 : kept);
+}
+
+}  // namespace
+
+ASSAY_HOT void find_extremes(const double* s, std::size_t n, Extremes& extremes) {
+  double low[kSumLanes], high[kSumLanes], poison[kSumLanes];
+  for (std::size_t l = 0; l < kSumLanes; ++l) low[l] = extremes.low[l], high[l] = extremes.high[l], poison[l] = extremes.poison[l];
+  std::size_t i = 0;
+  for (; i + kSumLanes <= n; i += kSumLanes)
+    for (std::size_t l = 0; l < kSumLanes; ++l) {
+      low[l] = s[i + l] < low[l] ? s[i + l] : low[l];
+      high[l] = s[i + l] > high[l] ? s[i + l] : high[l];
+      poison[l] += s[i + l] * 0;
+    }
+  for (std::size_t l = 0; i + l < n; ++l) {
+    low[l] = s[i + l] < low[l] ? s[i + l] : low[l];
+    high[l] = s[i + l] > high[l] ? s[i + l] : high[l];
+    poison[l] += s[i + l] * 0;
+  }
+  for (std::size_t l = 0; l < kSumLanes; ++l) extremes.low[l] = low[l], extremes.high[l] = high[l], extremes.poison[l] = poison[l];
+}
+
+ASSAY_HOT void shift_scores(double factor, double reference, const double* s, std::size_t n, double* t) {
+  for (std::size_t i = 0; i < n; ++i) t[i] = factor * (s[i] - reference);
+}
+
+WeightRounding::WeightRounding(Format input, int bits) {
+  if (bits < 53) {
+    half = std::uint64_t{1} << (52 - bits);
+    mask = ~((std::uint64_t{1} << (53 - bits)) - 1);
+  }
+  const int value_bits = std::min(info(input).fraction_bits + 1, kValueBits32);
+  low32 = (std::uint64_t{1} << (53 - (24 - value_bits))) - 1;
+}
+
+ASSAY_HOT void round_weights(const WeightRounding& rounding, std::size_t n, double* w, float* w32, WeightSums& sums) {
+  const std::uint64_t half = rounding.half, mask = rounding.mask, low32 = rounding.low32;
+  double weights[kSumLanes], squares[kSumLanes];
+  for (std::size_t l = 0; l < kSumLanes; ++l) weights[l] = sums.weights[l], squares[l] = sums.squares[l];
+  for (std::size_t i = 0; i < n; i += kSumLanes)
+    for (std::size_t l = 0; l < kSumLanes; ++l) {
+      const double kept = w[i + l] < kWeightFloor ? 0.0 : w[i + l];
+      const double x = rounded(kept, half, mask);
+      w[i + l] = x;
+      w32[i + l] = raised32(x, low32);
+      weights[l] += x;
+      squares[l] += x * x;
+    }
+  for (std::size_t l = 0; l < kSumLanes; ++l) sums.weights[l] = weights[l], sums.squares[l] = squares[l];
+}
+
+ASSAY_HOT void scale_weights(const WeightRounding& rounding, const double* factor, double unit, std::size_t n, double* w, float* w32) {
+  const std::uint64_t half = rounding.half, mask = rounding.mask, low32 = rounding.low32;
+  const double per_unit = 1 / unit;
+  for (std::size_t i = 0; i < n; ++i) {
+    const double scaled = w[i] * factor[i], size = std::abs(scaled);
+    const double x = rounded(size < kWeightFloor ? 0.0 : scaled, half, mask);
+    w[i] = x;
+    w32[i] = raised32(std::abs(x) * per_unit, low32);
+  }
+}
+
+ASSAY_HOT void scale(double scale, const double* w, std::size_t n, double* p) {
+  for (std::size_t i = 0; i < n; ++i) p[i] = scale * w[i];
+}
+
+ASSAY_HOT void describe_keys(double factor, double reference, double q_norm, const double* s, const double* k_norm, std::size_t n,
+                             const AlikeArrays& out) {
+  double* linear = out.linear;
+  double* depth = out.depth;
+  double* magnitude = out.magnitude;
+  ASSAY_VECTORIZE
+  for (std::size_t i = 0; i < n; ++i) {
+    linear[i] = factor * s[i];
+    depth[i] = factor * (reference - s[i]);
+    magnitude[i] = q_norm * k_norm[i];
+  }
+}
+
+double largest_inexact_norm(double q_spread, const HeadOperands& head, std::size_t first, std::size_t end) {
+  double largest = 0;
+  for (std::size_t j = first; j < end; ++j)
+    if (score_error_unit(q_spread, head.k_spread[j], head.dim_qk) > 0) largest = std::max(largest, head.k_norm[j]);
+  return largest;
+}
+
+ASSAY_HOT double largest_of(const double* x, std::size_t n) {
+  double lanes[kSumLanes] = {};
+  for (std::size_t i = 0; i < n; i += kSumLanes) {
+    const std::size_t count = n - i < kSumLanes ? n - i : kSumLanes;
+    for (std::size_t l = 0; l < count; ++l) lanes[l] = x[i + l] > lanes[l] ? x[i + l] : lanes[l];
+  }
+  double largest = 0;
+  for (double lane : lanes) largest = lane > largest ? lane : largest;
+  return largest;
+}
+
+}  // namespace assay
