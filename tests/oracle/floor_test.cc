@@ -3,6 +3,7 @@
 
 #include <cmath>
 #include <limits>
+#include <sstream>
 #include <string>
 #include <utility>
 #include <vector>
@@ -109,35 +110,70 @@ Problem masked_at_sites(const Problem& problem, std::size_t fault) {
   return faulty;
 }
 
+/// "sq=3 skv=9 ..." as parameters.
+Params params_of(const std::string& text) {
+  Params params;
+  std::istringstream words(text);
+  for (std::string word; words >> word;) params.set(word.substr(0, word.find('=')), word.substr(word.find('=') + 1));
+  return params;
+}
+
+/// Options that change logits, values, denominators or where things lie.
+const std::vector<std::string> kOptions{"", "softcap=2", "alibi=diagonal", "sink=in_lse", "sink=out_of_lse lse=2", "descale=head",
+                                        "descale=block scale_block=32 dtype=fp16", "v_from=k", "prefix=16", "kv=vllm page=16"};
+
 TEST(PlantedFault, LostKeysAreMaskedKeys) {
-  const Problem problem = problem_of(make_params({{"hq", "2"}, {"sq", "3"}, {"skv", "150"}, {"mask", "bool"}, {"lse", "2"}}), 1);
-  for (const std::size_t fault : {kDroppedKey, kLostTile}) expect_planted_is_truth_of(problem, masked_at_sites(problem, fault), fault, 1);
+  for (const std::string& option : kOptions) {
+    SCOPED_TRACE(option);
+    const Problem problem = problem_of(params_of("hq=2 sq=3 skv=150 mask=bool " + option), 1, 0.7);
+    for (const std::size_t fault : {kDroppedKey, kLostTile})
+      expect_planted_is_truth_of(problem, masked_at_sites(problem, fault), fault, 1);
+  }
 }
 
 TEST(PlantedFault, AGhostIsAKeyAndAValueOfZeros) {
-  const auto params = [](const char* keys) { return make_params({{"sq", "3"}, {"skv", keys}, {"dtype", "fp32"}, {"lse", "2"}}); };
-  const Problem problem = problem_of(params("40"), 2);
-  Problem faulty = problem_of(params("41"), 2);
-  for (const char* role : {"q", "k", "v"}) {
-    Tensor& to = input(faulty, role);
-    const Tensor& from = input(const_cast<Problem&>(problem), role);
-    std::fill(to.bytes.begin(), to.bytes.end(), std::byte{0});
-    std::copy(from.bytes.begin(), from.bytes.end(), to.bytes.begin());
+  for (const std::string option : {"", "softcap=2", "sink=in_lse", "sink=out_of_lse lse=2", "descale=head"}) {
+    SCOPED_TRACE(option);
+    Problem problem = problem_of(params_of("sq=3 skv=40 align=tl " + option), 2), faulty = problem_of(params_of("sq=3 skv=41 align=tl " + option), 2);
+    for (Tensor& from : problem.inputs) {
+      Tensor& to = input(faulty, from.layout.role);
+      std::fill(to.bytes.begin(), to.bytes.end(), std::byte{0});
+      std::copy(from.bytes.begin(), from.bytes.end(), to.bytes.begin());
+    }
+    expect_planted_is_truth_of(problem, faulty, kGhostKey, 1);
   }
-  expect_planted_is_truth_of(problem, faulty, kGhostKey, 1);
 }
 
 TEST(PlantedFault, AScaleErrorIsAnotherScale) {
-  const auto params = [](const char* scale) { return make_params({{"sq", "3"}, {"skv", "90"}, {"scale", scale}}); };
-  expect_planted_is_truth_of(problem_of(params("0.125"), 3), problem_of(params("0.15625"), 3), kScaleError, 0.25);
+  for (const std::string& option : kOptions) {
+    SCOPED_TRACE(option);
+    const auto problem = [&](const char* scale) { return problem_of(params_of(std::string("sq=3 skv=90 scale=") + scale + " " + option), 3, 0.7); };
+    expect_planted_is_truth_of(problem("0.125"), problem("0.15625"), kScaleError, 0.25);
+  }
 }
 
 TEST(PlantedFault, AShiftedMaskIsAWiderWindow) {
-  const auto params = [](const char* mask, const char* window) {
-    return make_params({{"sq", "9"}, {"skv", "60"}, {"mask", mask}, {"window", window}, {"align", "tl"}});
+  for (const std::string& option : kOptions) {
+    SCOPED_TRACE(option);
+    const auto problem = [&](const char* edges) { return problem_of(params_of(std::string("sq=9 skv=60 align=tl ") + edges + " " + option), 4, 0.7); };
+    expect_planted_is_truth_of(problem("mask=causal"), problem("window=-1,1"), kMaskShift, 1);
+    expect_planted_is_truth_of(problem("window=3,-1"), problem("window=4,-1"), kMaskShift, 1);
+  }
+}
+
+TEST(PlantedFault, AShiftedMaskDoesNotUncoverWhatAnotherMaskHides) {
+  Problem problem = problem_of(params_of("sq=4 skv=9 align=tl mask=causal+bool"), 9);
+  const auto planted_rows = [&] {
+    int rows = 0;
+    const PlantedOutputs planted = attention().plant(problem, kMaskShift, 1);
+    if (!planted.empty())
+      for (const double lse : planted[1]) rows += !std::isnan(lse);
+    return rows;
   };
-  expect_planted_is_truth_of(problem_of(params("causal", "-1,-1"), 4), problem_of(params("none", "-1,1"), 4), kMaskShift, 1);
-  expect_planted_is_truth_of(problem_of(params("none", "3,-1"), 5), problem_of(params("none", "4,-1"), 5), kMaskShift, 1);
+  EXPECT_EQ(planted_rows(), 4);
+  Tensor& mask = input(problem, "mask");
+  mask.output().set_code(mask.output().element(0, 0, 1, 2), 0);
+  EXPECT_EQ(planted_rows(), 3) << "key 2 of query 1, just beyond its edge, is masked by data as well";
 }
 
 TEST(PlantedFault, AGainScalesOAndLeavesTheLseAlone) {

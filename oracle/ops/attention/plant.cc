@@ -2,8 +2,8 @@
 //
 // A row is weights w_j = e^(x_j - top) over its keys; N_c = sum w_j f_j v_jc, L = sum w_j, D = L + e^(sink - top); o = N / D and
 // lse = top + log L (or log D). Every fault but the scale's changes N, L and D by one weighted vector:
-//   dropped key, lost tile   minus size sum w_j (f_j v_j, 1, 1) over its keys: the most visible ones of the row, those that would
-//                            move o furthest if lost entirely
+//   dropped key, lost tile   minus size sum w_j (f_j v_j, 1, 1) over its keys: of the row's keys or tiles of 64 the most visible,
+//                            whose whole loss would move o furthest
 //   ghost key                plus size e^-top (0, 1, 1)
 //   mask shift               plus size e^(x_e - top) (f_e v_e, 1, 1), e the key just beyond the causal or window edge
 //   gain                     o (1 + size), LSE untouched
@@ -47,11 +47,10 @@ double log_add(double a, double b) {
   return low == -kInf ? high : high + log64(1 + exp64(low - high));
 }
 
-/// Keys of a row that a fault takes away: their weight and weighted values, both relative to D.
+/// Keys of a row that a fault takes away: a range of its list of keys, and their weight over D.
 struct Part {
-  std::int32_t first = 0, last = 0;
+  std::size_t begin = 0, end = 0;
   double weight = 0;
-  std::vector<double> values;
 };
 
 class Planter {
@@ -77,8 +76,7 @@ class Planter {
   void read_value(std::int32_t key, std::vector<double>& v) const;
   /// The key just beyond the right edge, else the left one, unless something else masks it.
   std::optional<std::int32_t> edge_key() const;
-  Part key_part(std::size_t j) const;
-  Part tile_part(std::size_t& j) const;
+  double add_keys(std::size_t begin, std::size_t end, double factor, std::vector<double>& sum) const;
   Part most_visible(bool tiles) const;
   Values result() const;
   Values without(const Part& part, double share) const;
@@ -122,12 +120,9 @@ bool Planter::load(std::size_t row, double gain) {
   log_denominator_ = top_ + log64(denominator);
   keys_sum_ /= denominator;
   sink_ /= denominator;
+  for (double& p : p_) p /= denominator;
   o_.assign(dim_v(), 0.0);
-  for (std::size_t j = 0; j < keys_.size(); ++j) {
-    p_[j] /= denominator;
-    if (p_[j] == 0) continue;
-    add_scaled(p_[j] * problem_.value_factor(row_, keys_[j]), value(keys_[j]), dim_v(), o_.data());
-  }
+  add_keys(0, keys_.size(), 1, o_);
   return true;
 }
 
@@ -145,62 +140,48 @@ std::optional<std::int32_t> Planter::edge_key() const {
   return static_cast<std::int32_t>(key);
 }
 
-Part Planter::key_part(std::size_t j) const {
-  Part part{.first = keys_[j], .last = keys_[j], .weight = p_[j], .values = {}};
-  part.values.assign(dim_v(), 0.0);
-  add_scaled(p_[j] * problem_.value_factor(row_, keys_[j]), value(keys_[j]), dim_v(), part.values.data());
-  return part;
-}
-
-/// The keys of keys_[j]'s tile; leaves j behind them.
-Part Planter::tile_part(std::size_t& j) const {
-  const std::int32_t tile = keys_[j] / kTile;
-  Part part{.first = keys_[j], .last = keys_[j], .weight = 0, .values = std::vector<double>(dim_v(), 0.0)};
-  for (; j < keys_.size() && keys_[j] / kTile == tile; ++j) {
-    add_scaled(p_[j] * problem_.value_factor(row_, keys_[j]), value(keys_[j]), dim_v(), part.values.data());
-    part.weight += p_[j];
-    part.last = keys_[j];
+/// Adds factor sum p_j f_j v_j over keys_[begin, end) to `sum` and returns factor sum p_j.
+double Planter::add_keys(std::size_t begin, std::size_t end, double factor, std::vector<double>& sum) const {
+  double weight = 0;
+  for (std::size_t j = begin; j < end; ++j) {
+    weight += p_[j];
+    if (p_[j] != 0) add_scaled(factor * p_[j] * problem_.value_factor(row_, keys_[j]), value(keys_[j]), dim_v(), sum.data());
   }
-  return part;
+  return factor * weight;
 }
 
-/// The key or tile whose loss moves o furthest: by |N - D' o| / D', D' = 1 - weight; among equals the heaviest.
+/// The key or tile whose loss would move o furthest: by |N_part - p o| / (1 - p); among equals the heaviest.
 Part Planter::most_visible(bool tiles) const {
-  double farthest = -1, heaviest = -1;
+  double farthest = -1;
   Part best;
-  std::size_t best_key = 0;
-  for (std::size_t j = 0; j < keys_.size();) {
-    Part part;
-    double weight = p_[j], moved = 0;
-    const std::size_t at = j;
-    if (tiles) {
-      part = tile_part(j);
-      weight = part.weight;
-      if (weight > 0) moved = largest_deviation(1 / weight, part.values.data(), o_.data(), dim_v());
-    } else {
-      ++j;
-      moved = largest_deviation(problem_.value_factor(row_, keys_[at]), value(keys_[at]), o_.data(), dim_v());
-    }
-    moved = weight < 1 ? moved * weight / (1 - weight) : 0;
-    if (moved < farthest || (moved == farthest && weight <= heaviest)) continue;
-    farthest = moved, heaviest = weight, best_key = at;
-    if (tiles) best = std::move(part);
+  std::vector<double> values;
+  for (std::size_t begin = 0, end; begin < keys_.size(); begin = end) {
+    end = begin + 1;
+    while (tiles && end < keys_.size() && keys_[end] / kTile == keys_[begin] / kTile) ++end;
+    values.assign(dim_v(), 0.0);
+    const double weight = add_keys(begin, end, 1, values);
+    double moved = kInf;
+    if (weight < 1) moved = weight > 0 ? largest_deviation(1 / weight, values.data(), o_.data(), dim_v()) * weight / (1 - weight) : 0;
+    if (moved > farthest || (moved == farthest && weight > best.weight)) farthest = moved, best = {begin, end, weight};
   }
-  return tiles ? best : key_part(best_key);
+  return best;
 }
 
 Planter::Values Planter::result() const {
   return {o_, in_base(params_.sink == Sink::kInLse ? log_denominator_ : log_denominator_ + log64(keys_sum_))};
 }
 
+/// The sums over the other keys are made anew: what is left may be any small part of what there was.
 Planter::Values Planter::without(const Part& part, double share) const {
-  const double lost = share * part.weight, left = 1 - lost;
-  Values out{o_, 0};
-  const bool whole_row = part.first == keys_.front() && part.last == keys_.back();
-  const bool nothing_left = (whole_row && share >= 1) || !(keys_sum_ - lost > 0);
-  for (std::size_t c = 0; c < out.o.size(); ++c) out.o[c] = nothing_left ? 0.0 : (o_[c] - share * part.values[c]) / left;
-  const double sum = counted(nothing_left ? 0.0 : keys_sum_ - lost);
-  out.lse = in_base(sum > 0 ? log_denominator_ + log64(sum) : -kInf);
+  Values out{std::vector<double>(dim_v(), 0.0), -kInf};
+  double left = add_keys(0, part.begin, 1, out.o) + add_keys(part.end, keys_.size(), 1, out.o);
+  left += add_keys(part.begin, part.end, 1 - share, out.o);
+  const bool nothing = share >= 1 && part.begin == 0 && part.end == keys_.size();
+  if (left + sink_ > 0)
+    for (double& o : out.o) o /= left + sink_;
+  else if (!nothing)  // weights beyond fp64's range
+    return {std::vector<double>(dim_v(), kNone), kNone};
+  if (counted(left) > 0) out.lse = in_base(log_denominator_ + log64(counted(left)));
   return out;
 }
 
@@ -241,7 +222,8 @@ FaultSite Planter::site(std::size_t row, std::size_t fault) {
   if (!load(row, 1)) return {};
   if (fault == kDroppedKey || fault == kLostTile) {
     const Part part = most_visible(fault == kLostTile);
-    return {fault == kLostTile ? fmt::format("keys {} to {}", part.first, part.last) : fmt::format("key {}", part.first), part.weight};
+    const std::int32_t first = keys_[part.begin], last = keys_[part.end - 1];
+    return {fault == kLostTile ? fmt::format("keys {} to {}", first, last) : fmt::format("key {}", first), part.weight};
   }
   if (fault == kGhostKey) return {"a key of logit 0", exp64(-log_denominator_)};
   if (const std::optional<std::int32_t> key = edge_key(); fault == kMaskShift && key)
