@@ -3,8 +3,8 @@
 
 #include <algorithm>
 
-#include "kernels/attention/narrow.h"
 #include "kernels/fault.h"
+#include "kernels/narrow.h"
 
 namespace assay {
 

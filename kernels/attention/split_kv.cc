@@ -4,9 +4,9 @@
 #include <algorithm>
 
 #include "kernels/attention/merge_states.h"
-#include "kernels/attention/narrow.h"
 #include "kernels/attention/register.h"
 #include "kernels/fault.h"
+#include "kernels/narrow.h"
 
 namespace assay {
 

@@ -3,8 +3,8 @@
 
 #include <algorithm>
 
-#include "kernels/attention/narrow.h"
 #include "kernels/fault.h"
+#include "kernels/narrow.h"
 
 namespace assay {
 namespace {
@@ -115,8 +115,8 @@ float TileScores::maximum(std::size_t row, float from, bool& any) const {
 }
 
 void TileScores::weigh(std::size_t row, float max, float masked, QuadSum& l) {
-  constexpr std::int64_t kPeriod = 16,
-                         kExact = 12;  // of 16 neighbouring keys, the last four by the cubic where declared
+  // Of 16 neighbouring keys, the last four by the cubic where that is declared.
+  constexpr std::int64_t kPeriod = 16, kExact = 12;
   const std::int64_t count = faulty(Fault::kPaddedKeyLeaks) ? std::min(keys_.size() + 1, tile_n_) : keys_.size();
   const float* x = x_.data() + row * static_cast<std::size_t>(tile_n_);
   const std::uint8_t* keep = keep_.data() + row * static_cast<std::size_t>(tile_n_);

@@ -62,7 +62,7 @@ INSTANTIATE_TEST_SUITE_P(
         "b=2 hq=2 sq=40 skv=70 d=16 alibi=last mask=causal batch=padded kv_lens=70,20",
         "hq=4 sq=9 skv=150 d=16 sink=in_lse", "hq=4 sq=9 skv=150 d=16 sink=out_of_lse lse=2",
         "hq=4 sq=30 skv=9 d=16 sink=in_lse mask=causal empty=nan empty_lse=inf lse=2",
-        "hq=2 sq=30 skv=9 d=16 sink=out_of_lse mask=causal",
+        "hq=2 sq=30 skv=9 d=16 sink=out_of_lse mask=causal empty=mean",
         "hq=4 sq=5 skv=600 d=16 sink=in_lse softcap=3 alibi=last lse=2",
         // Factors.
         "b=2 hq=4 hkv=2 sq=9 skv=150 d=32 descale=tensor",

@@ -157,7 +157,7 @@ struct Scenario {
     if (layout.role == "mask" && layout.format == Format::kInt32)  // distinct keys in no order, a few of them outside
       return static_cast<double>((n / extent + last * 7) % (p.len_kv + 4) - 2);
     if (layout.role == "mask") return last % 5 == 2 ? -std::numeric_limits<double>::infinity() : 2 * draw;
-    if (layout.role == "slopes") return 0.05 * static_cast<double>(1 + n % 4);
+    if (layout.role == "slopes") return 0.05 * static_cast<double>(1 + n % 5);
     if (layout.role == "seg_q" || layout.role == "seg_kv") return static_cast<double>(last * 3 / extent);
     if (layout.role == "sink") return 2 * draw;
     return 1 + draw / 2;  // descales
