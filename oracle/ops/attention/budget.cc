@@ -144,40 +144,47 @@ double RowBudget::row_sum_chain() const {
   return *std::max_element(lanes.begin(), lanes.end()) + 2 + per_tile;
 }
 
-/// (L): every tile pays u |M_t|, the logarithm 2u |ln l|; ln l is that of the kernel's own unit.
-double RowBudget::lse_bound() {
+/// (L) without the weights and the row sum: the logarithm (2u |ln l|; ln l is that of the kernel's own unit), m scale
+/// and the last addition. Natural units.
+RowBudget::LseEnd RowBudget::lse_end() const {
   const double raised = std::max(0.0, weight_.offset * kLn2) + weight_.lazy * kLn2 + above_;
-  const double ln_l = log64(row_.sum), ln_l_kernel = ln_l + raised;
+  const double ln_l = log64(row_.sum) + raised;
   // max x <= lse <= max x + ln n holds without fp64's weights.
-  const double lse =
-      std::min(std::abs(row_.lse) + row_.lse_radius, top_ + above_ + ln_n_ + kLn2 + eps_max_);
-  const double weights = lse_weights();
-  const double log_error = kLg2 * std::max(kLn2, ln_l_kernel + sum_error_) + 2 * kU32 * ln_l_kernel +
-                           2 * kU32 * std::abs(weight_.offset) * kLn2;
-  double scaled = 3 * kU32 * top_ + kU32 * lse;
-  if (params_.descale != Descale::kNone) scaled += 3 * kU32 * top_;
-  const double row_sum = sum_error_ / (1 - sum_error_);
-  const double p_format = arith_.row_sum_of == RowSumOf::kUnroundedP ? 0 : 2 * weight_.unit_roundoff;
-  const double p_floor = p_format == 0 ? 0
-                                       : info(weight_.format).min_subnormal * floor_scale_ / factor_low_ *
-                                             static_cast<double>(n_) / row_.sum;
-  const double merge = split() ? kLg2 * std::max(kLn2, ln_n_) + 4 * kU32 * (lse + top_) : 0;
-  double tau = (weights + row_sum + log_error + scaled + p_format + p_floor + merge) * kSlack + 4 * kMinSubnormal32;
-  double base = 0, unit = 1;
-  if (params_.lse == LseBase::kTwo) base = 4 * kU32 * lse, unit = kLog2E;
-  tau = (tau + base) * unit;
-  tau = tau >= 0 ? tau : kInf;
+  const double lse = std::min(std::abs(row_.lse) + row_.lse_radius, top_ + above_ + ln_n_ + kLn2 + eps_max_);
+  LseEnd end;
+  end.logarithm =
+      kLg2 * std::max(kLn2, ln_l + sum_error_) + 2 * kU32 * ln_l + 2 * kU32 * std::abs(weight_.offset) * kLn2;
+  end.scaled = 3 * kU32 * top_ + kU32 * lse;
+  if (params_.descale != Descale::kNone) end.scaled += 3 * kU32 * top_;
+  if (split()) end.merge = kLg2 * std::max(kLn2, ln_n_) + 4 * kU32 * (lse + top_);
+  if (params_.lse == LseBase::kTwo) end.base = 4 * kU32 * lse, end.unit = kLog2E;
+  return end;
+}
+
+double RowBudget::LseEnd::tau(double weights) const {
+  const double natural = (weights + logarithm + scaled + merge) * kSlack + 4 * kMinSubnormal32;
+  const double tau = (natural + base) * unit;
+  return tau >= 0 ? tau : kInf;
+}
+
+double RowBudget::lse_bound() {
+  const LseEnd end = lse_end();
+  const double weights = lse_weights(), row_sum = sum_error_ / (1 - sum_error_);
+  double p_format = arith_.row_sum_of == RowSumOf::kUnroundedP ? 0 : 2 * weight_.unit_roundoff;
+  if (p_format > 0)
+    p_format += info(weight_.format).min_subnormal * floor_scale_ / factor_low_ * static_cast<double>(n_) / row_.sum;
+  const double tau = end.tau(weights + row_sum + p_format);
   if (shares_ != nullptr) {
     const Sources by_source = sources();
-    const double up = kSlack * unit;
     const bool finite = tau < kInf;
-    shares_->qk.push_back(finite ? weights * by_source.qk * up : 0);
-    shares_->exp.push_back(finite ? weights * by_source.exp * up + scaled * up : 0);
-    shares_->p.push_back(finite ? (p_format + p_floor) * up : 0);
+    const double up = finite ? kSlack * end.unit : 0, w = finite ? weights : 0;
+    shares_->qk.push_back(w * by_source.qk * up);
+    shares_->exp.push_back((w * by_source.exp + end.scaled) * up);
+    shares_->p.push_back(p_format * up);
     shares_->pv.push_back(0);
-    shares_->merge.push_back(finite ? (weights * by_source.merge + merge) * up : 0);
-    shares_->normalise.push_back(finite ? (row_sum + log_error) * up + base * unit : 0);
-    shares_->subnormals.push_back(4 * kMinSubnormal32 * unit);
+    shares_->merge.push_back((w * by_source.merge + end.merge) * up);
+    shares_->normalise.push_back((row_sum + end.logarithm) * up + (finite ? end.base * end.unit : 0));
+    shares_->subnormals.push_back(4 * kMinSubnormal32 * end.unit);
     shares_->hull.push_back(finite ? 0 : tau);
   }
   return tau;

@@ -153,6 +153,9 @@ bool RowBudget::output(const Channels& ch, bool may_refine, RowBound& bound) {
   const double flush_floor = 2 * kMinNormal32 * unit;
   const ValueAccumulation pv = value_accumulation();
   const FormatInfo& operand = info(value_operand(params_, arith_));
+  // An 8-bit accumulator keeps 13 bits, and is cut back to them after a rescaling in fp32.
+  const bool cut_back = operand.storage_bits == 8 && arith_.promote_n == 0 && arith_.pv != Accumulate::kFp32;
+  const double rescaling = rescales_ * (kU32 + (cut_back ? 0x1p-12 : 0.0));
   const double pv_relative = pv.chain.relative + pv.added;
   const double normalize = normalize_error(params_, arith_);
   const double flushed_v =
@@ -186,7 +189,7 @@ bool RowBudget::output(const Channels& ch, bool may_refine, RowBound& bound) {
     const double w = known ? ch.weight[c] + psi_sink_ * o + psi * row_.o_radius[c] : kInf;
     const double p_term = u_p * (ch.abs_p[c] + ch.weight[c] + psi * o) + sum_floor * o;
     const double floors = ch.floors[c] + flush_floor * ch.abs_all[c];
-    const double pv_term = (1 + 2 * u_p) * ((pv_relative + rescales_ * kU32) * ch.abs_p[c]);
+    const double pv_term = (1 + 2 * u_p) * ((pv_relative + rescaling) * ch.abs_p[c]);
     const double pv_floor =
         (1 + 2 * u_p) *
         ((pv.chain.absolute + rescales_ * kMinSubnormal32) * unit * factor_high_ +
@@ -199,25 +202,24 @@ bool RowBudget::output(const Channels& ch, bool may_refine, RowBound& bound) {
     if (may_refine) {
       // How much of tau an exact pass may save: what sum p psi |v - o| is not expected to be, and the floors.
       const double expected = psi * std::max(0.0, ch.abs_p[c] - o);
-      if ((w - expected + floors) * inflate > kRefine * tau) return false;
+      if (!(tau < kInf) || !((w - expected + floors) * inflate <= kRefine * tau)) return false;
     }
     // Whatever the weights, o^ is a convex combination of the admissible v (and 0 with a sink), up to rounding.
     const double largest = hull + o;  // >= every |v|
     const double convex = (hull +
-                           (u_p + sum_floor + sum_error_ + normalize + pv_relative + rescales_ * kU32 + 4 * kU32 +
+                           (u_p + sum_floor + sum_error_ + normalize + pv_relative + rescaling + 4 * kU32 +
                             (split() ? merge_roundings : 0.0)) *
                                largest * 2 +
                            floors + pv_floor) *
                               slack +
                           tiny;
     bool from_hull = false;
-    if (!(lost > 0) || !(kept > 0)) tau = kInf;
+    if (!(lost > 0) || !(kept > 0) || !(tau >= 0)) tau = kInf;
     if (!(lost > 0.5) || !known) {
       const double weights = tau;
       tau = kept > 0.5 ? std::min(tau, convex) : kInf;
       from_hull = tau < weights || tau == kInf;
     }
-    tau = tau >= 0 ? tau : kInf;
     bound.o_tau.push_back(tau);
     if (shares_ == nullptr) continue;
     const double weights = w * inflate * slack;

@@ -159,7 +159,8 @@ void RowBudget::log_errors() {
 /// Its constant, product or quotient; fl(M c^); the subtraction; the exponential and all later rescalings.
 double RowBudget::sink_error(double rescales) const {
   return 4 * kU32 * std::abs(row_.sink) + 4 * kU32 * top_ + 5 * kU32 * std::abs(row_.sink - row_.max_logit) +
-         (2 + rescales) * ex2_ + errors_.merge.constant + errors_.merge.depth * std::max(0.0, row_.max_logit - row_.sink);
+         (2 + rescales) * ex2_ + errors_.merge.constant +
+         errors_.merge.depth * std::max(0.0, row_.max_logit - row_.sink);
 }
 
 const LogErrors& RowBudget::errors() {
@@ -256,8 +257,8 @@ RowBudget::Sources RowBudget::sources() const {
   const auto of = [&](const LogError& e) {
     return e.magnitude * magnitude + e.linear * linear + e.capped * capped + e.depth * depth + e.constant * p;
   };
-  Sources s{of(errors_.accumulation) + of(errors_.qk), of(errors_.logit) + of(errors_.exp) + rescales_ * ex2_ * p + row_.sink_p * sink_error_,
-            of(errors_.merge)};
+  Sources s{of(errors_.accumulation) + of(errors_.qk),
+            of(errors_.logit) + of(errors_.exp) + rescales_ * ex2_ * p + row_.sink_p * sink_error_, of(errors_.merge)};
   const double all = s.qk + s.exp + s.merge;
   return all > 0 && all < std::numeric_limits<double>::infinity() ? Sources{s.qk / all, s.exp / all, s.merge / all}
                                                                   : Sources{0, 1, 0};

@@ -29,10 +29,10 @@ struct LogError {
 /// The shares of eps_j by source; they add up.
 struct LogErrors {
   LogError accumulation;  ///< of QK^T, whatever the order
-  LogError qk;     ///< storage of S, flushed operands
-  LogError logit;  ///< scale, factors, soft cap, bias: what happens before the maximum
-  LogError exp;    ///< the constant, the subtraction, shifts, exponentials
-  LogError merge;  ///< the weight of the key's split
+  LogError qk;            ///< storage of S, flushed operands
+  LogError logit;         ///< scale, factors, soft cap, bias: what happens before the maximum
+  LogError exp;           ///< the constant, the subtraction, shifts, exponentials
+  LogError merge;         ///< the weight of the key's split
 };
 
 /// What the arithmetic says about P for these parameters; the worst member where it is not declared.
@@ -73,6 +73,18 @@ class RowBudget {
   const LogErrors& errors();
   double sink_error(double rescales) const;
 
+  // For bounds under declared structure; after `errors` or `bound`.
+  /// What an LSE's error has besides its weights and row sum. Natural units; tau is in the declared base.
+  struct LseEnd {
+    double logarithm = 0, scaled = 0, merge = 0, base = 0, unit = 1;
+    double tau(double weights) const;
+  };
+  LseEnd lse_end() const;
+  const WeightFormat& weight() const { return weight_; }
+  double exponential() const { return ex2_; }
+  bool has_sink() const { return row_.sink_p > 0 || row_.sink > -kMax32; }
+  ValueAccumulation value_accumulation() const;
+
  private:
   // budget_weights.cc
   void log_errors();
@@ -94,7 +106,6 @@ class RowBudget {
   struct Channels;
   Channels cheap_channels() const;
   Channels exact_channels() const;
-  ValueAccumulation value_accumulation() const;
   bool output(const Channels& channels, bool may_refine, RowBound& bound);
   void outputs(RowBound& bound);
   double blocks(int k) const;
@@ -104,7 +115,6 @@ class RowBudget {
   double row_sum_chain() const;
   bool contiguous() const;
   bool has_bias() const { return !row_.bias.empty() && !row_.uniform; }
-  bool has_sink() const { return row_.sink_p > 0 || row_.sink > -kMax32; }
   bool split() const { return arith_.splits != 1; }
   bool listed() const { return params_.data_mask == DataMask::kList && !row_.uniform; }
   bool single_tile() const;
