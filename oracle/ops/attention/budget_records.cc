@@ -61,7 +61,7 @@ double most_records(const double* low, const double* high, std::size_t n, double
     while (!stack.empty() && stack.back() > high[j] + slack) stack.pop_back();
     std::size_t at = stack.size();
     stack.push_back(low[j]);
-    for (; at > 0 && stack[at - 1] < low[j]; --at) stack[at] = stack[at - 1];
+    for (; at > 0 && stack[at - 1] > low[j]; --at) stack[at] = stack[at - 1];
     stack[at] = low[j];
     most = std::max(most, stack.size());
   }
