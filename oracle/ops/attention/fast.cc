@@ -17,12 +17,12 @@ namespace {
 
 constexpr double kInf = std::numeric_limits<double>::infinity();
 
-/// Ball arithmetic decides the row when fp64's radius is not small beside the bound (numerics.md 2.14).
+/// Ball arithmetic decides the row when fp64's radius is unknown, or not small beside the bound (numerics.md 2.14).
 bool must_escalate(const RowTruth& truth, const RowBound& bound, bool has_lse) {
-  constexpr double kShare = 0x1p-10;
+  const auto decided = [](double radius, double tau) { return radius < kInf && radius <= 0x1p-10 * tau; };
   for (std::size_t c = 0; c < truth.o_mid.size(); ++c)
-    if ((truth.o_classes[c] & kNumber) && !(truth.o_radius[c] <= kShare * bound.o_tau[c])) return true;
-  return has_lse && (truth.lse_classes & kNumber) && !(truth.lse_radius <= kShare * bound.lse_tau);
+    if ((truth.o_classes[c] & kNumber) && !decided(truth.o_radius[c], bound.o_tau[c])) return true;
+  return has_lse && (truth.lse_classes & kNumber) && !decided(truth.lse_radius, bound.lse_tau);
 }
 
 /// Rule for V = +-inf (numerics.md 2.14): NaN too where the key's P may have become 0 in its format or by rescaling.
