@@ -308,8 +308,27 @@ void Strip::multiply_values() {
   }
 }
 
+/// An infinite f_j asks for the sign of s_j, and whether it is 0, which may be more than fp64 knows: the reference decides. Where
+/// fp64 found no numbers to bound, those it finds stay unknown.
+void Strip::finish_exactly(std::size_t r, const Visit& visit) {
+  constexpr int kBits = 128;
+  Line& line = lines_[r];
+  RowTruth truth = reference_row(problem_, line.row, kBits);
+  truth.facts.escalated = true;
+  if (line.numbers) {
+    outputs(r, line.gathered);
+    visit(r, truth, &line.gathered);
+    return;
+  }
+  for (std::size_t c = 0; c < truth.o_radius.size(); ++c)
+    if ((truth.o_classes[c] & kNumber) != 0) truth.o_radius[c] = kInf;
+  if ((truth.lse_classes & kNumber) != 0) truth.lse_radius = kInf;
+  visit(r, truth, nullptr);
+}
+
 void Strip::finish(std::size_t r, const Visit& visit) {
   Line& line = lines_[r];
+  if (line.logits.infinite_factor && !uniform_) return finish_exactly(r, visit);
   RowTruth truth;
   truth.facts.batch = static_cast<std::int32_t>(line.row.batch);
   truth.facts.head = static_cast<std::int32_t>(line.row.head);

@@ -44,6 +44,7 @@ class Strip {
   void weigh_tiles(std::size_t r, const Fill& fill);
   void multiply_values();
   void finish(std::size_t r, const Visit& visit);
+  void finish_exactly(std::size_t r, const Visit& visit);
   void describe(std::size_t r, RowAnalysis& a);
   void outputs(std::size_t r, RowAnalysis& a);
   std::vector<bool> nonzero_channels(std::size_t r, const RowAnalysis& a) const;
