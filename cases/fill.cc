@@ -22,8 +22,8 @@ void make_scales(std::span<double> values) {
   }
 }
 
-/// A prefix that sequences share continues in their own keys: k_prefix takes its numbers from where k does, so that it makes no
-/// difference to the values where the prefix is stored.
+/// A prefix that sequences share continues in their own keys: k_prefix takes its numbers from where k does, so that it
+/// makes no difference to the values where the prefix is stored.
 std::string_view values_role(std::string_view role) {
   constexpr std::string_view kPrefix = "_prefix";
   return role.ends_with(kPrefix) ? role.substr(0, role.size() - kPrefix.size()) : role;

@@ -8,8 +8,8 @@
 namespace assay {
 namespace {
 
-// Press, Smith, Lewis, "Train short, test long", ICLR 2022: 2^(-8 (h + 1) / H). Their code for H that is no power of two: the
-// slopes of the power of two n below it, then every other slope of 2 n.
+// Press, Smith, Lewis, "Train short, test long", ICLR 2022: 2^(-8 (h + 1) / H). Their code for H that is no power of
+// two: the slopes of the power of two n below it, then every other slope of 2 n.
 void slopes(const Field& f, const Row&, std::span<double> out) {
   const std::size_t heads = out.size(), below = std::bit_floor(heads);
   const std::size_t own = f.args[0] == 0 ? heads : below;
@@ -51,7 +51,12 @@ std::vector<Recipe> convention_recipes() {
        slopes,
        Fits::kHeads,
        false},
-      {"segments", {{"length", 32, 1, kMany, true}}, "segment ids: position / length", segments, Fits::kPositions, false},
+      {"segments",
+       {{"length", 32, 1, kMany, true}},
+       "segment ids: position / length",
+       segments,
+       Fits::kPositions,
+       false},
       {"indices",
        {{"keys", 64, 1, kMany, true}, {"skip", 0.125, 0, 1}},
        "distinct keys below `keys`; with probability skip, and where none is left, -1 or out of range",

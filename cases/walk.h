@@ -13,11 +13,11 @@ namespace assay {
 /// How the values of one row are spread over a tensor: along axis c, in groups along axis g where there is one; without
 /// channels along the last axis; but a last axis of positions (s, t, o) has rows of one value.
 struct RowShape {
-  std::int64_t size = 1;   ///< values of a row
-  std::int64_t group = 1;  ///< of them along axis c (or the last)
-  std::int64_t stride = 0, group_stride = 0;          ///< in the storage
-  std::int64_t row_major = 0, group_row_major = 0;    ///< in row-major order
-  std::vector<std::size_t> outer;                     ///< the axes over which rows are counted
+  std::int64_t size = 1;                            ///< values of a row
+  std::int64_t group = 1;                           ///< of them along axis c (or the last)
+  std::int64_t stride = 0, group_stride = 0;        ///< in the storage
+  std::int64_t row_major = 0, group_row_major = 0;  ///< in row-major order
+  std::vector<std::size_t> outer;                   ///< the axes over which rows are counted
 };
 
 inline RowShape row_shape(const InputSpec& spec) {
@@ -59,7 +59,8 @@ struct RowValues {
   void each(Visit visit) const {
     std::int64_t element = first, index = first_row_major;
     for (std::int64_t i = 0; i < shape.size; element += shape.group_stride, index += shape.group_row_major)
-      for (std::int64_t c = 0; c < shape.group; ++c, ++i) visit(i, element + c * shape.stride, index + c * shape.row_major);
+      for (std::int64_t c = 0; c < shape.group; ++c, ++i)
+        visit(i, element + c * shape.stride, index + c * shape.row_major);
   }
 };
 
@@ -75,7 +76,8 @@ inline std::vector<std::int64_t> paged_lengths(const InputSpec& spec) {
   return lengths;
 }
 
-/// The coordinates that `axes` names, at an index over the outer axes. A row of storage that no position uses has length 0.
+/// The coordinates that `axes` names, at an index over the outer axes. A row of storage that no position uses has
+/// length 0.
 inline Row row_at(const InputSpec& spec, const RowShape& shape, std::span<const std::int64_t> index,
                   std::span<const std::int64_t> paged) {
   Row row;
@@ -114,7 +116,8 @@ inline Row row_at(const InputSpec& spec, const RowShape& shape, std::span<const 
       default: row.other = row.other * extent + at;
     }
   }
-  if (!spec.pages.empty()) {  // as if the sequences were stored one after the other, so that it is the same in every store
+  if (!spec.pages
+           .empty()) {  // as if the sequences were stored one after the other, so that it is the same in every store
     const std::int64_t heads = spec.layout.shape[spec.axes.find('h')];
     const std::int64_t longest = paged.empty() ? 0 : *std::max_element(paged.begin(), paged.end());
     row.first = (row.batch * heads + row.head) * longest + row.position;

@@ -1,8 +1,8 @@
 // What the suites edge and adversarial combine for attention.
+#include <fmt/format.h>
+
 #include <array>
 #include <map>
-
-#include <fmt/format.h>
 
 #include "fuzz/pairwise.h"
 
@@ -30,20 +30,31 @@ const Levels kMasks{
     "segments=1",
     "mask=causal segments=1 seg_q=segments(5) seg_kv=segments(40)",
 };
-const Levels kLayouts{"", "layout=bshd", "batch=packed {lens}", "batch=padded {lens}", "pad_rows=3 pad_dim=8",
-                      "layout=bshd pad_dim=4 pad_rows=1", "layout=bhds", "offset=5", "batch=packed {lens} offset=1 pad_dim=3",
-                      "expand=batch", "layout=bshd expand=heads", "v_from=k", "batch=packed {lens} v_from=k"};
-const Levels kDtypes{"dtype=bf16", "dtype=fp16", "dtype=bf16",          "dtype=fp16",
+const Levels kLayouts{"",
+                      "layout=bshd",
+                      "batch=packed {lens}",
+                      "batch=padded {lens}",
+                      "pad_rows=3 pad_dim=8",
+                      "layout=bshd pad_dim=4 pad_rows=1",
+                      "layout=bhds",
+                      "offset=5",
+                      "batch=packed {lens} offset=1 pad_dim=3",
+                      "expand=batch",
+                      "layout=bshd expand=heads",
+                      "v_from=k",
+                      "batch=packed {lens} v_from=k"};
+const Levels kDtypes{"dtype=bf16", "dtype=fp16", "dtype=bf16",         "dtype=fp16",
                      "dtype=fp32", "dtype=e4m3", "dtype=e5m2 out=fp16"};
 // Key lengths around the tile edges; the long ones come with few queries, so that a case stays in the milliseconds.
-const Levels kLengths{"sq=1 skv=1",    "sq=5 skv=2",     "sq=3 skv=15",   "sq=17 skv=16",  "sq=2 skv=17",   "sq=33 skv=33",
-                      "sq=9 skv=63",   "sq=16 skv=64",   "sq=4 skv=65",   "sq=12 skv=127", "sq=2 skv=128",  "sq=7 skv=129",
-                      "sq=1 skv=200",  "sq=6 skv=255",   "sq=3 skv=256",  "sq=5 skv=257",  "sq=2 skv=511",  "sq=1 skv=1024",
-                      "sq=3 skv=1025", "sq=2 skv=1087",  "sq=4 skv=1151", "sq=1 skv=1600", "sq=2 skv=2048", "sq=70 skv=100",
-                      "sq=1 skv=1344", "sq=2 skv=1535"};
+const Levels kLengths{"sq=1 skv=1",    "sq=5 skv=2",    "sq=3 skv=15",   "sq=17 skv=16",  "sq=2 skv=17",
+                      "sq=33 skv=33",  "sq=9 skv=63",   "sq=16 skv=64",  "sq=4 skv=65",   "sq=12 skv=127",
+                      "sq=2 skv=128",  "sq=7 skv=129",  "sq=1 skv=200",  "sq=6 skv=255",  "sq=3 skv=256",
+                      "sq=5 skv=257",  "sq=2 skv=511",  "sq=1 skv=1024", "sq=3 skv=1025", "sq=2 skv=1087",
+                      "sq=4 skv=1151", "sq=1 skv=1600", "sq=2 skv=2048", "sq=70 skv=100", "sq=1 skv=1344",
+                      "sq=2 skv=1535"};
 const Levels kHeads{"b=1 hq=1", "b=2 hq=2", "b=1 hq=4 hkv=2", "b=2 hq=4 hkv=1", "b=1 hq=3 hkv=1", "b=1 hq=6 hkv=2"};
-const Levels kDims{"d=64", "d=32", "d=128", "d=16", "d=40", "d=8", "d=64 dv=32", "d=32 dv=80", "d=96", "d=24",
-                   "d=192 dv=128", "d=576 dv=512"};
+const Levels kDims{"d=64",       "d=32",       "d=128", "d=16", "d=40",         "d=8",
+                   "d=64 dv=32", "d=32 dv=80", "d=96",  "d=24", "d=192 dv=128", "d=576 dv=512"};
 const Levels kLse{"", "lse=2", "", "lse=none"};
 const Levels kScales{"", "", "scale=0.5", "scale=0.03", "scale=-0.125", "scale=0"};
 const Levels kEmpty{"", "empty=nan", "empty=mean", "empty_lse=inf"};
@@ -61,7 +72,12 @@ const Levels kOptions{"",
                       "sink=out_of_lse sink.data=normal(3,2)@{s}",
                       "sink=in_lse sink.data=constant(40)",
                       "softcap=8 alibi=key sink=in_lse"};
-const Levels kFactors{"", "", "", "descale=tensor", "descale=head", "descale=block scale_block=16",
+const Levels kFactors{"",
+                      "",
+                      "",
+                      "descale=tensor",
+                      "descale=head",
+                      "descale=block scale_block=16",
                       "descale=head k_scale=uniform(0.01,0.02)@{s} v_scale=uniform(20,50)@{s}"};
 const Levels kStores{"",
                      "",
@@ -129,7 +145,9 @@ const Levels kAdversarialRecipes{
 
 /// Paged keys have no views, and values inside keys no recipe of their own.
 bool excludes(const std::string& a, const std::string& b) {
-  const auto has = [](const std::string& level, std::string_view word) { return level.find(word) != std::string::npos; };
+  const auto has = [](const std::string& level, std::string_view word) {
+    return level.find(word) != std::string::npos;
+  };
   const auto one_way = [&](const std::string& layout, const std::string& other) {
     if (has(layout, "v_from=k")) return has(other, " v=") && !has(other, " v=normal@");
     return other.starts_with("kv=") && (has(layout, "expand=") || has(layout, "layout=bhds"));
@@ -225,8 +243,10 @@ std::string chosen_line(const Pick& pick) {
   const Plan plan = attention_plan(pick(4) == 0 ? "edge" : "adversarial");
   std::vector<std::size_t> row;
   for (std::size_t f = 0; f < plan.factors.size(); ++f) {
-    if (f == kDimFactor) row.push_back(kSmallDims[pick(kSmallDims.size())]);
-    else row.push_back(pick(f == kLengthFactor ? kShortLengths : plan.factors[f].size()));
+    if (f == kDimFactor)
+      row.push_back(kSmallDims[pick(kSmallDims.size())]);
+    else
+      row.push_back(pick(f == kLengthFactor ? kShortLengths : plan.factors[f].size()));
   }
   return planned_line(plan, std::move(row), pick(65536), pick);
 }

@@ -24,17 +24,18 @@ std::string error_of(const std::string& params) {
 
 TEST(Conventions, DefaultsAndSpellingsLeaveTheLine) {
   const std::string plain = canonical("");
-  for (const char* params :
-       {"softcap=0 alibi=none sink=none segments=0 descale=none", "softcap=-0 prefix=0 kv=contiguous v_from=own expand=none offset=0",
-        "dtype=bf16 out=bf16 dv=64 d=64", "softcap=0e5"})
+  for (const char* params : {"softcap=0 alibi=none sink=none segments=0 descale=none",
+                             "softcap=-0 prefix=0 kv=contiguous v_from=own expand=none offset=0",
+                             "dtype=bf16 out=bf16 dv=64 d=64", "softcap=0e5"})
     EXPECT_EQ(canonical(params), plain) << params;
   EXPECT_EQ(canonical("dtype=e4m3 out=bf16"), canonical("dtype=e4m3"));
   EXPECT_NE(canonical("dtype=e4m3 out=fp16").find("out=fp16"), std::string::npos);
   EXPECT_EQ(canonical("kv=vllm page=16 page_seed=0 table_pad=zero kv_lens=1"), canonical("kv=vllm"));
   EXPECT_EQ(canonical("mask=block block=64,64"), canonical("mask=block"));
   EXPECT_EQ(canonical("softcap=030.0"), canonical("softcap=30"));
-  EXPECT_NE(canonical("mask=causal+list list=3 skv=7").find("mask=causal+list list=3 q=normal@1 k=normal@2 v=normal@3 "
-                                                            "mask.data=indices(7)@4"),
+  EXPECT_NE(canonical("mask=causal+list list=3 skv=7")
+                .find("mask=causal+list list=3 q=normal@1 k=normal@2 v=normal@3 "
+                      "mask.data=indices(7)@4"),
             std::string::npos);
 }
 
@@ -70,7 +71,8 @@ TEST(Conventions, EachOptionBringsItsTensors) {
   EXPECT_EQ(roles(sizes + "alibi=last slopes=batch_head"), plain + "slopes[2,4]bh");
   EXPECT_EQ(roles(sizes + "descale=tensor"), plain + "q_scale[1]x k_scale[1]x v_scale[1]x");
   EXPECT_EQ(roles(sizes + "descale=head"), plain + "q_scale[2,2]bh k_scale[2,2]bh v_scale[2,2]bh");
-  EXPECT_EQ(roles(sizes + "descale=block scale_block=4"), plain + "q_scale[2,4,1]bhx k_scale[2,2,3]bhx v_scale[2,2,3]bhx");
+  EXPECT_EQ(roles(sizes + "descale=block scale_block=4"),
+            plain + "q_scale[2,4,1]bhx k_scale[2,2,3]bhx v_scale[2,2,3]bhx");
   EXPECT_EQ(roles(sizes + "mask=block block=2,4"), plain + "mask[2,4,2,3]bhqk");
   EXPECT_EQ(roles(sizes + "mask=list list=5"), plain + "mask[2,4,3,5]bhqx");
   EXPECT_EQ(roles("b=2 skv=9 kv=vllm batch=packed q_lens=1,0"),
@@ -148,16 +150,25 @@ TEST(Conventions, WhatHasNoMeaningIsRefusedByName) {
 
 TEST(Conventions, ParseAndPrintAreInverseAndEveryParsedCaseHasBits) {
   std::mt19937_64 random(4);
-  const auto pick = [&](std::initializer_list<const char*> choices) { return std::string(choices.begin()[random() % choices.size()]); };
+  const auto pick = [&](std::initializer_list<const char*> choices) {
+    return std::string(choices.begin()[random() % choices.size()]);
+  };
   int parsed = 0;
   for (int i = 0; i < 3000; ++i) {
-    std::string line = "attention b=2 hq=4 hkv=2 sq=3 skv=24 d=16 " + pick({"", "dtype=e4m3 ", "dtype=e5m2 out=fp32 ", "dtype=fp32 "});
-    line += pick({"", "", "mask=causal ", "mask=block block=2,5 ", "mask=list list=7 ", "mask=causal+block ", "mask=bool "});
-    line += pick({"", "softcap=30 ", "softcap=0.1 "}) + pick({"", "alibi=distance ", "alibi=key slopes=batch_head ", "alibi=last "});
-    line += pick({"", "sink=in_lse ", "sink=out_of_lse ", "segments=1 "}) + pick({"", "descale=tensor ", "descale=head ", "descale=block scale_block=5 "});
-    line += pick({"", "batch=packed q_lens=3,0 ", "batch=padded kv_lens=24,8 ", "batch=padded kv_lens=9,24 q_lens=1,2 "});
-    line += pick({"", "", "kv=vllm ", "kv=vllm_x page=8 ", "kv=nhd page=1 page_seed=5 ", "kv=hnd page=1024 spare_pages=2 ", "kv=vllm page=2 table_pad=shared "});
-    line += pick({"", "", "prefix=8 ", "prefix=3 "}) + pick({"", "", "v_from=k dv=9 ", "offset=3 ", "pad_dim=3 pad_rows=1 "});
+    std::string line =
+        "attention b=2 hq=4 hkv=2 sq=3 skv=24 d=16 " + pick({"", "dtype=e4m3 ", "dtype=e5m2 out=fp32 ", "dtype=fp32 "});
+    line += pick(
+        {"", "", "mask=causal ", "mask=block block=2,5 ", "mask=list list=7 ", "mask=causal+block ", "mask=bool "});
+    line += pick({"", "softcap=30 ", "softcap=0.1 "}) +
+            pick({"", "alibi=distance ", "alibi=key slopes=batch_head ", "alibi=last "});
+    line += pick({"", "sink=in_lse ", "sink=out_of_lse ", "segments=1 "}) +
+            pick({"", "descale=tensor ", "descale=head ", "descale=block scale_block=5 "});
+    line +=
+        pick({"", "batch=packed q_lens=3,0 ", "batch=padded kv_lens=24,8 ", "batch=padded kv_lens=9,24 q_lens=1,2 "});
+    line += pick({"", "", "kv=vllm ", "kv=vllm_x page=8 ", "kv=nhd page=1 page_seed=5 ",
+                  "kv=hnd page=1024 spare_pages=2 ", "kv=vllm page=2 table_pad=shared "});
+    line += pick({"", "", "prefix=8 ", "prefix=3 "}) +
+            pick({"", "", "v_from=k dv=9 ", "offset=3 ", "pad_dim=3 pad_rows=1 "});
     line += pick({"", "", "layout=bshd ", "layout=bhds ", "expand=batch ", "expand=heads "});
     Case c;
     try {

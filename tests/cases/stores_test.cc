@@ -23,7 +23,8 @@ Reading read(const std::string& line) {
   const AttentionProblem problem(raw);
   const AttentionParams& p = problem.params();
   Reading out;
-  for (const AttentionRow& row : problem.rows()) problem.load_q(row, out.q.emplace_back(static_cast<std::size_t>(p.dim_qk)));
+  for (const AttentionRow& row : problem.rows())
+    problem.load_q(row, out.q.emplace_back(static_cast<std::size_t>(p.dim_qk)));
   for (std::int64_t b = 0; b < p.batch; ++b)
     for (std::int64_t g = 0; g < p.heads_kv; ++g)
       for (std::int64_t j = 0; j < problem.kv_len(b); ++j) {
@@ -87,8 +88,10 @@ TEST(Stores, AnExpandedTensorKeepsItsValuesInASmallerBatch) {
 
 TEST(Stores, EverySlotOutsideTheSequencesHoldsThePoison) {
   for (const char* store : {"vllm", "vllm_x", "nhd", "hnd"}) {
-    const Case c = parse_case(std::string("attention b=2 hq=2 sq=1 skv=9 d=8 dv=3 kv_lens=9,2 spare_pages=2 page=4 page_seed=3 "
-                                          "pad_dim=1 offset=2 k=ones v=ones poison=tag kv=") + store);
+    const Case c =
+        parse_case(std::string("attention b=2 hq=2 sq=1 skv=9 d=8 dv=3 kv_lens=9,2 spare_pages=2 page=4 page_seed=3 "
+                               "pad_dim=1 offset=2 k=ones v=ones poison=tag kv=") +
+                   store);
     const Problem problem = materialize(c);
     for (const auto& [role, channels] : {std::pair{"k", 8}, {"v", 3}})
       for (const Tensor& tensor : problem.inputs) {
@@ -106,7 +109,8 @@ TEST(Stores, EverySlotOutsideTheSequencesHoldsThePoison) {
 
 TEST(Stores, TheScaleOfALogitIsThatOfAllChannelsWhereverTheyLie) {
   for (const char* store : {"contiguous", "vllm_x", "nhd"}) {
-    const Reading reading = read(std::string("attention skv=3 d=32 dtype=bf16 q=probe k=logit_offset(8,0)@1 kv=") + store);
+    const Reading reading =
+        read(std::string("attention skv=3 d=32 dtype=bf16 q=probe k=logit_offset(8,0)@1 kv=") + store);
     for (const std::vector<double>& k : reading.k) EXPECT_NEAR((k[0] + k[1]) * 64 / std::sqrt(32.0), 8, 1e-3) << store;
   }
 }
@@ -121,7 +125,8 @@ TEST(Stores, TablesNameTheirPagesAndThenWhatIsAskedFor) {
   const std::string vllm = "attention b=3 sq=1 skv=9 d=8 kv=vllm page=4 kv_lens=9,0,5";
   using Values = std::vector<std::int64_t>;
   EXPECT_EQ(values_of(vllm, "block_table"), (Values{0, 1, 2, 0, 0, 0, 0, 0, 3, 4, 0, 0}));
-  EXPECT_EQ(values_of(vllm + " table_pad=minus_one", "block_table"), (Values{0, 1, 2, -1, -1, -1, -1, -1, 3, 4, -1, -1}));
+  EXPECT_EQ(values_of(vllm + " table_pad=minus_one", "block_table"),
+            (Values{0, 1, 2, -1, -1, -1, -1, -1, 3, 4, -1, -1}));
   EXPECT_EQ(values_of(vllm + " table_pad=shared", "block_table"), (Values{0, 1, 2, 4, 4, 4, 4, 4, 3, 4, 2, 2}));
   EXPECT_EQ(values_of(vllm + " table_pad=huge", "block_table")[3], 0x7fffffff);
   EXPECT_EQ(values_of(vllm, "seqlens_kv"), (Values{9, 0, 5}));

@@ -14,7 +14,8 @@ class Rules : public Identity {
   /// One query of 1, d = dv = 1, scale 1: the logits are k, before options.
   static Meaning keys(const std::vector<double>& k, const std::vector<double>& v, Items items = {}) {
     Meaning m;
-    m.params = with(make_params({{"d", "1"}, {"dtype", "fp32"}, {"scale", "1"}, {"skv", std::to_string(k.size())}}), items);
+    m.params =
+        with(make_params({{"d", "1"}, {"dtype", "fp32"}, {"scale", "1"}, {"skv", std::to_string(k.size())}}), items);
     m.q = [](auto, auto, auto, auto) { return 1.0; };
     m.k = [k](auto, auto, auto j, auto) { return k[static_cast<std::size_t>(j)]; };
     m.v = [v](auto, auto, auto j, auto) { return v[static_cast<std::size_t>(j)]; };
@@ -121,8 +122,8 @@ TEST_P(Rules, ScaleFactorsFollowIeeeAndInfiniteOnesMayEndInNan) {
   const Meaning m = keys({1, 2}, {3, 4});
   expect(factors(m, kNaN, 1, 1), kNan, kNan);
   expect(factors(m, kInf, 1, 1), kNan, kNan | kPlusInf);
-  expect(factors(m, 1, -kInf, 1), kNan | kZero, kNan | kMinusInf);        // all logits -inf: the declared empty answer
-  expect(factors(keys({0, 2}, {3, 4}), kInf, 1, 1), kNan, kNan);           // inf * 0
+  expect(factors(m, 1, -kInf, 1), kNan | kZero, kNan | kMinusInf);  // all logits -inf: the declared empty answer
+  expect(factors(keys({0, 2}, {3, 4}), kInf, 1, 1), kNan, kNan);    // inf * 0
   expect(factors(m, kInf, 0, 1), kNan, kNan);
   expect(factors(keys({-1, -2}, {3, 4}), kInf, 1, 1), kNan | kZero, kNan | kMinusInf);
   Meaning capped = m;
@@ -173,8 +174,8 @@ TEST_P(Rules, AlibiFollowsIeeeToo) {
     return m;
   };
   expect(sloped(kNaN, "key"), kNan, kNan);
-  expect(sloped(kInf, "key"), kNan, kNan);        // inf * 0 at key 0
-  expect(sloped(kInf, "distance"), kNan, kNan);   // at the query's own position
+  expect(sloped(kInf, "key"), kNan, kNan);       // inf * 0 at key 0
+  expect(sloped(kInf, "distance"), kNan, kNan);  // at the query's own position
   expect(sloped(3e38, "key"), kNumber, kNumber);
   EXPECT_EQ(o(sloped(3e38, "key")), 4);
 }

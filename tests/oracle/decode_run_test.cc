@@ -28,7 +28,8 @@ TEST(DecodeRun, AgreesWithDecodeOnEveryCodeOfTheShortFormats) {
     for (std::int64_t c = 0; c < codes; ++c) t.output().set_code(c, static_cast<std::uint64_t>(c));
     std::vector<double> run(static_cast<std::size_t>(codes));
     decode_run(t.view(), 0, 1, run);
-    for (std::size_t c = 0; c < run.size(); ++c) ASSERT_TRUE(same(run[c], decode(format, c))) << info(format).name << " " << c;
+    for (std::size_t c = 0; c < run.size(); ++c)
+      ASSERT_TRUE(same(run[c], decode(format, c))) << info(format).name << " " << c;
   }
 }
 
@@ -38,7 +39,8 @@ TEST(DecodeRun, AgreesWithDecodeOnFp32AtEveryExponentAndFromOddAddresses) {
     t.output().set_code(i, static_cast<std::uint64_t>(i / 3) << 23 | (i % 3 == 0 ? 0U : i % 3 == 1 ? 1U : 0x555555U));
   std::vector<double> run(static_cast<std::size_t>(t.layout.storage));
   decode_run(t.view(), 0, 1, run);
-  for (std::size_t i = 0; i < run.size(); ++i) ASSERT_TRUE(same(run[i], t.view().value(static_cast<std::int64_t>(i)))) << i;
+  for (std::size_t i = 0; i < run.size(); ++i)
+    ASSERT_TRUE(same(run[i], t.view().value(static_cast<std::int64_t>(i)))) << i;
   std::vector<std::byte> shifted(t.bytes.size() + 1);
   std::copy(t.bytes.begin(), t.bytes.end(), shifted.begin() + 1);
   std::vector<double> again(run.size());
@@ -47,7 +49,8 @@ TEST(DecodeRun, AgreesWithDecodeOnFp32AtEveryExponentAndFromOddAddresses) {
 }
 
 TEST(DecodeRun, FollowsFirstAndStride) {
-  for (const Format format : {Format::kFp64, Format::kFp32, Format::kBf16, Format::kFp16, Format::kE4m3, Format::kE5m2}) {
+  for (const Format format :
+       {Format::kFp64, Format::kFp32, Format::kBf16, Format::kFp16, Format::kE4m3, Format::kE5m2}) {
     Tensor t = tensor_of(format, 3000);
     for (std::int64_t i = 0; i < 3000; ++i) t.output().set_code(i, encode(format, static_cast<double>(i % 13) - 5));
     std::vector<double> run(300);  // more than one gathered run

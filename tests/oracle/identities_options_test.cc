@@ -7,7 +7,8 @@ namespace {
 INSTANTIATE_TEST_SUITE_P(Evaluators, Identity, evaluators(), evaluator_name);
 
 /// Of the same numbers, with the same key structure.
-Answer shifted(const Answer& answer, const std::function<double(std::int64_t b, std::int64_t h, std::int64_t i)>& shift) {
+Answer shifted(const Answer& answer,
+               const std::function<double(std::int64_t b, std::int64_t h, std::int64_t i)>& shift) {
   Answer out = answer;
   for (auto& [at, row] : out) {
     const auto& [b, h, i] = at;
@@ -64,7 +65,8 @@ TEST_P(Identity, TheFormsOfAlibiGiveOneOutputUnderCausalAndLsesThatDifferByTheRo
     expect_meet(shifted(key, [&](auto b, auto h, auto i) { return -slope(b, h) * number(i + p.len_kv - p.len_q); }),
                 solved("distance"));
     expect_meet(shifted(key, [&](auto b, auto h, auto i) { return -slope(b, h) * number(i); }), solved("diagonal"));
-    expect_meet(shifted(key, [&](auto b, auto h, auto) { return -slope(b, h) * number(p.len_kv - 1); }), solved("last"));
+    expect_meet(shifted(key, [&](auto b, auto h, auto) { return -slope(b, h) * number(p.len_kv - 1); }),
+                solved("last"));
   }
 }
 
@@ -105,7 +107,8 @@ TEST_P(Identity, ASinkIsOneMoreKeyOfThatLogitWithoutAValue) {
     const Entry draw = noise(dice.bits());
     sunk.sink = [=](auto, auto h, auto, auto) { return high + draw(0, h, 0, 0); };
     sunk.params = with(m.params, {{"sink", "in_lse"}, {"lse", n % 2 == 0 ? "e" : "2"}});
-    extra.params = with(m.params, {{"skv", std::to_string(keys + 1)}, {"mask", "additive"}, {"lse", n % 2 == 0 ? "e" : "2"}});
+    extra.params =
+        with(m.params, {{"skv", std::to_string(keys + 1)}, {"mask", "additive"}, {"lse", n % 2 == 0 ? "e" : "2"}});
     const auto appended = [keys](const Entry& entry) -> Entry {
       return [=](auto b, auto h, auto j, auto c) { return j < keys ? entry(b, h, j, c) : 0.0; };
     };
@@ -159,10 +162,12 @@ TEST_P(Identity, ABlockMaskAndListsOfKeysAreTheBooleanMaskTheySpell) {
   for (int n = 0; n < kProblems; ++n) {
     Meaning m = random_meaning(dice);
     const std::string causal = n % 2 == 0 ? "causal+" : "";
-    const std::int64_t rows = dice.between(1, 3), columns = dice.between(1, 7), keys = attention_params(m.params).len_kv;
+    const std::int64_t rows = dice.between(1, 3), columns = dice.between(1, 7),
+                       keys = attention_params(m.params).len_kv;
     const Entry keep = keep_some(dice.bits());
     Meaning block = m, boolean = m, list = m;
-    block.params = with(m.params, {{"mask", causal + "block"}, {"block", std::to_string(rows) + "," + std::to_string(columns)}});
+    block.params =
+        with(m.params, {{"mask", causal + "block"}, {"block", std::to_string(rows) + "," + std::to_string(columns)}});
     block.mask = keep;
     boolean.params.set("mask", causal + "bool");
     boolean.mask = [=](auto b, auto h, auto i, auto j) { return keep(b, h, i / rows, j / columns); };
@@ -188,7 +193,8 @@ TEST_P(Identity, ScaleFactorsAreTheValuesTheyStandFor) {
       m.sink = [](auto, auto h, auto, auto) { return 0.5 * static_cast<double>(h); };
       const AttentionParams p = attention_params(m.params);
       const auto coarse = [&](std::uint64_t seed) -> Entry {  // 3 bits: every format holds it
-        return [draw = noise(seed)](auto b, auto h, auto i, auto c) { return round_to(Format::kE5m2, draw(b, h, i, c)); };
+        return
+            [draw = noise(seed)](auto b, auto h, auto i, auto c) { return round_to(Format::kE5m2, draw(b, h, i, c)); };
       };
       m.q = coarse(dice.bits()), m.k = coarse(dice.bits()), m.v = coarse(dice.bits());
       Meaning plain = m;
@@ -217,7 +223,8 @@ TEST_P(Identity, ScaleFactorsAreTheValuesTheyStandFor) {
 TEST_P(Identity, MlaShapesWithValuesInsideKeysEqualAnExplicitCopy) {
   for (const auto& [d, dv] : {std::pair{"576", "512"}, {"192", "128"}}) {
     Meaning m;
-    m.params = make_params({{"hq", "3"}, {"hkv", "1"}, {"sq", "2"}, {"skv", "40"}, {"d", d}, {"dv", dv}, {"mask", "causal"}});
+    m.params =
+        make_params({{"hq", "3"}, {"hkv", "1"}, {"sq", "2"}, {"skv", "40"}, {"d", d}, {"dv", dv}, {"mask", "causal"}});
     m.q = noise(7), m.k = noise(8), m.v = m.k;
     Meaning inside = m;
     inside.params = with(m.params, {{"v_from", "k"}});

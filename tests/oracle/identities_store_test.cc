@@ -11,7 +11,8 @@ using Items = std::initializer_list<std::pair<std::string, std::string>>;
 /// Three sequences of 0 to 19 keys, with d a multiple of 16 bytes in every format.
 Meaning ragged(Dice& dice) {
   Meaning m = random_meaning(dice);
-  m.params = with(m.params, {{"b", "3"}, {"sq", "3"}, {"skv", "19"}, {"d", "16"}, {"batch", "padded"}, {"mask", "causal"}});
+  m.params =
+      with(m.params, {{"b", "3"}, {"sq", "3"}, {"skv", "19"}, {"d", "16"}, {"batch", "padded"}, {"mask", "causal"}});
   m.params = with(m.params, {{"q_lens", "3,2,3"}, {"kv_lens", dice.pick({"19,0,7", "16,19,1", "0,0,4", "3,16,19"})}});
   return m;
 }
@@ -27,7 +28,8 @@ TEST_P(Identity, PagesInEveryStoreOfEverySizeAndOrderEqualContiguousKeys) {
         paged.params = with(m.params, {{"kv", store}, {"page", page}, {"page_seed", seed}, {"spare_pages", spare}});
         EXPECT_TRUE(same_bits(contiguous, solve(paged))) << store << " page " << page << " seed " << seed;
         paged.params = with(paged.params, {{"pad_dim", "3"}, {"offset", "7"}, {"layout", "bshd"}});
-        EXPECT_TRUE(same_bits(contiguous, solve(paged))) << store << " page " << page << " seed " << seed << " with gaps";
+        EXPECT_TRUE(same_bits(contiguous, solve(paged)))
+            << store << " page " << page << " seed " << seed << " with gaps";
       }
   }
 }
@@ -64,7 +66,8 @@ TEST_P(Identity, ASharedPrefixIsTheSameKeysInFrontOfEverySequence) {
   Dice dice(204);
   for (const char* batching : {"dense", "padded", "packed"}) {
     Meaning m = random_meaning(dice);
-    m.params = with(m.params, {{"b", "3"}, {"sq", "3"}, {"skv", "19"}, {"d", "16"}, {"batch", batching}, {"mask", "causal"}});
+    m.params =
+        with(m.params, {{"b", "3"}, {"sq", "3"}, {"skv", "19"}, {"d", "16"}, {"batch", batching}, {"mask", "causal"}});
     if (batching != std::string("dense")) m.params = with(m.params, {{"q_lens", "3,0,2"}, {"kv_lens", "19,8,12"}});
     for (Entry* entry : {&m.k, &m.v})
       *entry = [one = *entry](auto b, auto h, auto j, auto c) { return one(j < 8 ? 0 : b, h, j, c); };
@@ -78,7 +81,8 @@ TEST_P(Identity, ASharedPrefixIsTheSameKeysInFrontOfEverySequence) {
     EXPECT_TRUE(same_bits(concatenated, solved({{"prefix", "3"}, {"pad_dim", "2"}, {"offset", "1"}})));
     for (const char* store : {"vllm", "vllm_x", "nhd", "hnd"})
       EXPECT_TRUE(same_bits(concatenated, solved({{"prefix", "8"}, {"kv", store}, {"page", "4"}, {"page_seed", "4"}})));
-    EXPECT_TRUE(same_bits(solved({{"v_from", "k"}, {"dv", "5"}}), solved({{"v_from", "k"}, {"dv", "5"}, {"prefix", "8"}})));
+    EXPECT_TRUE(
+        same_bits(solved({{"v_from", "k"}, {"dv", "5"}}), solved({{"v_from", "k"}, {"dv", "5"}, {"prefix", "8"}})));
   }
 }
 

@@ -18,14 +18,14 @@ namespace assay {
 
 using Entry = std::function<double(std::int64_t b, std::int64_t head, std::int64_t position, std::int64_t last)>;
 
-/// A problem by meaning: what each sequence, head, position and channel holds, wherever that lies in memory. Entries that the
-/// params do not ask for may be empty.
+/// A problem by meaning: what each sequence, head, position and channel holds, wherever that lies in memory. Entries
+/// that the params do not ask for may be empty.
 struct Meaning {
   Params params;
-  Entry q, k, v;                    ///< values of the input format; of shared keys (prefix, expand) those of b = 0 or head 0 count
-  Entry mask;                       ///< (b, head, query, key), by blocks for a block mask, (b, head, query, n) for a list
-  Entry slopes, sink;               ///< (b, head)
-  Entry seg_q, seg_kv;              ///< (b, 0, position)
+  Entry q, k, v;        ///< values of the input format; of shared keys (prefix, expand) those of b = 0 or head 0 count
+  Entry mask;           ///< (b, head, query, key), by blocks for a block mask, (b, head, query, n) for a list
+  Entry slopes, sink;   ///< (b, head)
+  Entry seg_q, seg_kv;  ///< (b, 0, position)
   Entry q_scale, k_scale, v_scale;  ///< (b, head, block)
 };
 
@@ -59,13 +59,16 @@ inline void fill_keys(Problem& problem, const AttentionParams& p, const std::str
             continue;
           }
           const bool lists = p.kv_store == KvStore::kNhd || p.kv_store == KvStore::kHnd;
-          const std::int64_t page = lists ? at("kv_indices", at("kv_indptr", b) + j / p.page) : at("block_table", b, j / p.page);
+          const std::int64_t page =
+              lists ? at("kv_indices", at("kv_indptr", b) + j / p.page) : at("block_table", b, j / p.page);
           const std::int64_t slot = j % p.page, x = 16 / bytes_per_element(p.input);
           switch (p.kv_store) {
             case KvStore::kHnd: t.set_code(t.element(page, g, slot, c), code); break;
             case KvStore::kVllmX:
-              if (role == "k") t.set_code(t.element(page, g, c / x, slot, c % x), code);
-              else t.set_code(t.element(page, g, c, slot), code);
+              if (role == "k")
+                t.set_code(t.element(page, g, c / x, slot, c % x), code);
+              else
+                t.set_code(t.element(page, g, c, slot), code);
               break;
             default: t.set_code(t.element(page, slot, g, c), code);
           }
@@ -92,7 +95,8 @@ inline Problem build(const Meaning& meaning) {
   }
   fill_keys(problem, p, "k", meaning.k);
   if (!p.v_in_k) fill_keys(problem, p, "v", meaning.v);
-  // The rest: small tensors without unused elements that matter, filled whole. `axes` are those of the entry's arguments.
+  // The rest: small tensors without unused elements that matter, filled whole. `axes` are those of the entry's
+  // arguments.
   const auto fill = [&](std::string_view role, const Entry& entry, const std::vector<std::size_t>& axes) {
     for (Tensor& tensor : problem.inputs) {
       if (tensor.layout.role != role) continue;
@@ -111,8 +115,8 @@ inline Problem build(const Meaning& meaning) {
   fill("sink", meaning.sink, {1});
   fill("seg_q", meaning.seg_q, {0, 2});
   fill("seg_kv", meaning.seg_kv, {0, 2});
-  const std::vector<std::size_t> factor = p.descale == Descale::kTensor ? std::vector<std::size_t>{3}
-                                                                         : std::vector<std::size_t>{0, 1, 2};
+  const std::vector<std::size_t> factor =
+      p.descale == Descale::kTensor ? std::vector<std::size_t>{3} : std::vector<std::size_t>{0, 1, 2};
   fill("q_scale", meaning.q_scale, factor);
   fill("k_scale", meaning.k_scale, factor);
   fill("v_scale", meaning.v_scale, factor);

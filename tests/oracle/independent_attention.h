@@ -321,7 +321,8 @@ class Attention : Reader {
       weigh(b, h, x, sink, o, lse);
     } else {
       for (std::size_t c = 0; c < o.size(); ++c) {
-        o[c] = sink.kind == Extended::kFinite ? Expected{kZero, 0, 0} : empty_output(b, h, static_cast<std::int64_t>(c));
+        o[c] =
+            sink.kind == Extended::kFinite ? Expected{kZero, 0, 0} : empty_output(b, h, static_cast<std::int64_t>(c));
         if (!x.empty()) allow(o[c], kNan);
       }
       lse = {static_cast<ClassSet>(x.empty() ? empty_lse() : kNan | kMinusInf | empty_lse()), 0, 0};
@@ -336,8 +337,10 @@ class Attention : Reader {
       const bool finite = !weights || (e.classes & (kNumber | kZero)) != 0;
       e = {static_cast<ClassSet>(nan || !finite ? kNan : kZero | kNan), 0, 0};
     }
-    if (in_lse) lse = {static_cast<ClassSet>(nan ? kNan : kPlusInf | kNan), 0, 0};
-    else allow(lse, kNan);
+    if (in_lse)
+      lse = {static_cast<ClassSet>(nan ? kNan : kPlusInf | kNan), 0, 0};
+    else
+      allow(lse, kNan);
   }
 
   void allow_nan_behind_zero_weights(std::int64_t b, std::int64_t h, const std::map<std::int64_t, Extended>& x,

@@ -1,4 +1,5 @@
-// Index tensors of attention: an entry that points outside is one error with its name, and entries that nobody reads do not matter.
+// Index tensors of attention: an entry that points outside is one error with its name, and entries that nobody reads do
+// not matter.
 #include <gtest/gtest.h>
 
 #include <string>
@@ -87,12 +88,17 @@ TEST(IndexTensors, StartsAndLengthsOutsideTheirTensorsAreNamed) {
                            {"cu_seqlens_q", 1, 0, "4 tokens"},
                            {"cu_seqlens_q", 3, 5, ""}});
   params.set("batch", "padded");
-  expect_refusals(params, {{"seqlens_q", 1, 4, "seqlens_q[1]=4"}, {"seqlens_kv", 0, -2, "seqlens_kv[0]=-2"}, {"seqlens_kv", 1, 9, ""}});
+  expect_refusals(
+      params,
+      {{"seqlens_q", 1, 4, "seqlens_q[1]=4"}, {"seqlens_kv", 0, -2, "seqlens_kv[0]=-2"}, {"seqlens_kv", 1, 9, ""}});
 }
 
 TEST(IndexTensors, JudgedRowsThatDoNotExistAreNamed) {
   const Params params = make_params({{"b", "2"}, {"hq", "2"}, {"sq", "3"}, {"rows", "2"}, {"d", "8"}});
-  expect_refusals(params, {{"rows", 0, 2, "rows[0,0]=2"}, {"rows", 1, -1, "rows[0,1]=-1"}, {"rows", 5, 3, "rows[1,2]=3"}, {"rows", 5, 1, ""}});
+  expect_refusals(params, {{"rows", 0, 2, "rows[0,0]=2"},
+                           {"rows", 1, -1, "rows[0,1]=-1"},
+                           {"rows", 5, 3, "rows[1,2]=3"},
+                           {"rows", 5, 1, ""}});
 }
 
 TEST(IndexTensors, AKeyThatAListNamesTwiceIsRefusedAndEntriesOutOfRangeAreNot) {
@@ -105,7 +111,8 @@ TEST(IndexTensors, AKeyThatAListNamesTwiceIsRefusedAndEntriesOutOfRangeAreNot) {
   EXPECT_NE(error_with(good, "mask", 6, 3).find("mask[0,0,1,3]=3"), std::string::npos);
   for (const std::int32_t outside : {-1, 5, 0x7fffffff, -0x7fffffff}) {
     Problem two = good;
-    for (const std::int64_t element : {4, 6}) input(two, "mask").output().set_code(element, static_cast<std::uint32_t>(outside));
+    for (const std::int64_t element : {4, 6})
+      input(two, "mask").output().set_code(element, static_cast<std::uint32_t>(outside));
     EXPECT_EQ(error_with(two, "mask", 7, 3), "");
   }
 }

@@ -43,9 +43,12 @@ TEST(KnownWrong, AnOptionLeftOutIsRejectedWhereItMattersAndNotWhereItDoesNot) {
   };
   const Row rows[] = {
       {"sq=2 skv=50 q=normal(4)@1 softcap=2", "sq=2 skv=50 softcap=3e38", "soft cap left out"},
-      {"sq=2 skv=50 alibi=key slopes.data=constant(0.5)", "sq=2 skv=50 alibi=key slopes.data=constant(0)", "ALiBi left out"},
-      {"sq=2 skv=50 sink=in_lse sink.data=constant(3)", "sq=2 skv=50 sink=in_lse sink.data=constant(-300)", "sink left out"},
-      {"sq=2 skv=50 sink=out_of_lse sink.data=constant(3)", "sq=2 skv=50 sink=out_of_lse set=sink[0]:-inf", "sink left out"},
+      {"sq=2 skv=50 alibi=key slopes.data=constant(0.5)", "sq=2 skv=50 alibi=key slopes.data=constant(0)",
+       "ALiBi left out"},
+      {"sq=2 skv=50 sink=in_lse sink.data=constant(3)", "sq=2 skv=50 sink=in_lse sink.data=constant(-300)",
+       "sink left out"},
+      {"sq=2 skv=50 sink=out_of_lse sink.data=constant(3)", "sq=2 skv=50 sink=out_of_lse set=sink[0]:-inf",
+       "sink left out"},
       {"sq=2 skv=50 dtype=e4m3 descale=tensor", "sq=2 skv=50 descale=tensor q_scale=ones k_scale=ones v_scale=ones",
        "scale factors left out"},
   };
@@ -58,8 +61,9 @@ TEST(KnownWrong, AnOptionLeftOutIsRejectedWhereItMattersAndNotWhereItDoesNot) {
 }
 
 TEST(KnownWrong, ALostKeyIsRejectedInEveryStore) {
-  for (const char* store : {"kv=vllm page=4", "kv=vllm_x page=16", "kv=nhd page=1", "kv=hnd page=64", "prefix=16", "layout=bhds",
-                            "v_from=k", "descale=block scale_block=8", "mask=list list=20", "segments=1"})
+  for (const char* store :
+       {"kv=vllm page=4", "kv=vllm_x page=16", "kv=nhd page=1", "kv=hnd page=64", "prefix=16", "layout=bhds",
+        "v_from=k", "descale=block scale_block=8", "mask=list list=20", "segments=1"})
     EXPECT_TRUE(wrong_of(std::string("sq=2 skv=24 d=16 ") + store, "last key lost").rejected) << store;
 }
 

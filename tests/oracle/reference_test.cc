@@ -232,7 +232,8 @@ TEST(Truth, OfBallsAndOfFp64AgreesWithAnIndependentEvaluationInClassAndValueOnTe
     const Problem problem = random_problem(dice);
     SCOPED_TRACE("problem " + std::to_string(n) + text(problem.params));
     const independent::Outputs expected = independent::Attention(problem).evaluate();
-    const Truth truth = attention_reference(problem, 128), fast = op_named("attention").evaluate(problem, {}, Level::kT0).truth;
+    const Truth truth = attention_reference(problem, 128),
+                fast = op_named("attention").evaluate(problem, {}, Level::kT0).truth;
     const bool has_lse = truth.outputs.size() > 1;
     {
       SCOPED_TRACE("balls");

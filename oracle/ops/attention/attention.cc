@@ -105,10 +105,12 @@ void read_mask(const Reader& in, AttentionParams& p) {
     const std::size_t end = std::min(rest.find('+'), rest.size());
     const std::string_view part = rest.substr(0, end);
     const auto data = std::find(names::kDataMask.begin() + 1, names::kDataMask.end(), part);
-    if (part == "causal" && !p.causal) p.causal = true;
+    if (part == "causal" && !p.causal)
+      p.causal = true;
     else if (data != names::kDataMask.end() && p.data_mask == DataMask::kNone)
       p.data_mask = static_cast<DataMask>(data - names::kDataMask.begin());
-    else bad("mask", text, "must be none, causal, bool, additive, block, list, or causal+ one of the last four");
+    else
+      bad("mask", text, "must be none, causal, bool, additive, block, list, or causal+ one of the last four");
     if (end == rest.size()) break;
     rest = rest.substr(end + 1);
     if (rest.empty()) bad("mask", text, "ends with +");
@@ -152,7 +154,8 @@ void read_store(const Reader& in, AttentionParams& p) {
   const bool dense = p.batching == Batching::kDense, packed = p.batching == Batching::kPacked;
   p.kv_store = in.one_of<KvStore>("kv", names::kKvStore);
   const bool paged = p.kv_store != KvStore::kContiguous;
-  for (const std::string_view key : {"page", "page_seed", "spare_pages", "table_pad"}) in.needs(key, paged, "a paged kv");
+  for (const std::string_view key : {"page", "page_seed", "spare_pages", "table_pad"})
+    in.needs(key, paged, "a paged kv");
   p.page = integer("page", in.text("page"), 1, 1024);
   p.page_seed = in.count("page_seed", 0, 0);
   p.spare_pages = in.count("spare_pages", 0, 0);
@@ -179,8 +182,10 @@ void read_store(const Reader& in, AttentionParams& p) {
   const auto lengths = [&](std::string_view key, bool ragged, std::int64_t longest, std::vector<std::int64_t>& lens) {
     const std::string* text = in.given(key);
     if (!ragged) {
-      if (text) bad(key, *text, key == "q_lens" ? "lengths need batch=packed or batch=padded"
-                                                : "lengths need batch=packed, batch=padded or a paged kv");
+      if (text)
+        bad(key, *text,
+            key == "q_lens" ? "lengths need batch=packed or batch=padded"
+                            : "lengths need batch=packed, batch=padded or a paged kv");
       return;
     }
     lens.assign(static_cast<std::size_t>(p.batch), longest);
@@ -228,7 +233,8 @@ AttentionParams attention_params(const Params& params) {
   if (p.batch > kMaxBatch) bad("b", std::to_string(p.batch), "at most " + std::to_string(kMaxBatch) + " sequences");
   p.heads_q = in.count("hq", 1);
   p.heads_kv = in.count("hkv", 1, p.heads_q);
-  if (p.heads_q % p.heads_kv != 0) bad("hkv", std::to_string(p.heads_kv), "must divide hq=" + std::to_string(p.heads_q));
+  if (p.heads_q % p.heads_kv != 0)
+    bad("hkv", std::to_string(p.heads_kv), "must divide hq=" + std::to_string(p.heads_q));
   p.len_q = in.count("sq", 0);
   p.len_kv = in.count("skv", 0, p.len_q);
   p.dim_qk = in.count("d", 1, 64);

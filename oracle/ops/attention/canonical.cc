@@ -47,9 +47,10 @@ Params canonical_attention(const Params& params) {
     text(key, std::to_string(value), std::to_string(fallback));
   };
   const auto name = [&](std::string_view key, const auto& all, auto value) {
-    const std::string_view fallback = std::find_if(kAttentionParams.begin(), kAttentionParams.end(), [&](const auto& i) {
-                                        return i.key == key;
-                                      })->default_value;
+    const std::string_view fallback =
+        std::find_if(kAttentionParams.begin(), kAttentionParams.end(), [&](const auto& i) {
+          return i.key == key;
+        })->default_value;
     text(key, std::string(all[static_cast<std::size_t>(value)]), fallback);
   };
   number("b", p.batch, 1);

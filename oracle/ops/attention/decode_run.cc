@@ -18,8 +18,9 @@ Code code_at(const std::byte* at) {
   return code;
 }
 
-// Exponent and fraction move to their places in fp32, where the value lacks a factor 2^(127 - bias); a subnormal number becomes a
-// subnormal one, and the product is exact. What the format calls infinite or NaN gets all ones in the exponent.
+// Exponent and fraction move to their places in fp32, where the value lacks a factor 2^(127 - bias); a subnormal number
+// becomes a subnormal one, and the product is exact. What the format calls infinite or NaN gets all ones in the
+// exponent.
 
 ASSAY_HOT void decode_bf16(const std::byte* codes, std::size_t n, double* out) {
   for (std::size_t i = 0; i < n; ++i)
@@ -31,7 +32,8 @@ ASSAY_HOT void decode_fp16(const std::byte* codes, std::size_t n, double* out) {
     const std::uint32_t code = code_at<std::uint16_t>(codes + 2 * i);
     const float scaled = std::bit_cast<float>((code & 0x7fffU) << 13) * 0x1p112F;
     const std::uint32_t special = (code & 0x7c00U) == 0x7c00U ? 0x7f800000U : 0U;
-    out[i] = static_cast<double>(std::bit_cast<float>(std::bit_cast<std::uint32_t>(scaled) | special | (code & 0x8000U) << 16));
+    out[i] = static_cast<double>(
+        std::bit_cast<float>(std::bit_cast<std::uint32_t>(scaled) | special | (code & 0x8000U) << 16));
   }
 }
 
@@ -44,7 +46,8 @@ ASSAY_HOT void decode_e4m3(const std::byte* codes, std::size_t n, double* out) {
     const auto code = std::to_integer<std::uint32_t>(codes[i]);
     const float scaled = std::bit_cast<float>((code & 0x7fU) << 20) * 0x1p120F;
     const std::uint32_t special = (code & 0x7fU) == 0x7fU ? 0x7f800000U : 0U;
-    out[i] = static_cast<double>(std::bit_cast<float>(std::bit_cast<std::uint32_t>(scaled) | special | (code & 0x80U) << 24));
+    out[i] = static_cast<double>(
+        std::bit_cast<float>(std::bit_cast<std::uint32_t>(scaled) | special | (code & 0x80U) << 24));
   }
 }
 
@@ -53,7 +56,8 @@ ASSAY_HOT void decode_e5m2(const std::byte* codes, std::size_t n, double* out) {
     const auto code = std::to_integer<std::uint32_t>(codes[i]);
     const float scaled = std::bit_cast<float>((code & 0x7fU) << 21) * 0x1p112F;
     const std::uint32_t special = (code & 0x7cU) == 0x7cU ? 0x7f800000U : 0U;
-    out[i] = static_cast<double>(std::bit_cast<float>(std::bit_cast<std::uint32_t>(scaled) | special | (code & 0x80U) << 24));
+    out[i] = static_cast<double>(
+        std::bit_cast<float>(std::bit_cast<std::uint32_t>(scaled) | special | (code & 0x80U) << 24));
   }
 }
 
@@ -65,7 +69,8 @@ void decode_contiguous(Format format, const std::byte* codes, std::size_t n, dou
     case Format::kE4m3: return decode_e4m3(codes, n, out);
     case Format::kE5m2: return decode_e5m2(codes, n, out);
     default:
-      for (std::size_t i = 0; i < n; ++i) out[i] = decode(format, load_code(codes, format, static_cast<std::int64_t>(i)));
+      for (std::size_t i = 0; i < n; ++i)
+        out[i] = decode(format, load_code(codes, format, static_cast<std::int64_t>(i)));
   }
 }
 

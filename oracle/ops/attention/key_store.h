@@ -25,7 +25,8 @@ class KeyStore {
   }
 
  private:
-  /// A tensor of vectors. Channel c lies at (c / group) group_stride + (c mod group) channel_stride from the vector's start.
+  /// A tensor of vectors. Channel c lies at (c / group) group_stride + (c mod group) channel_stride from the vector's
+  /// start.
   struct Vectors {
     TensorView t;
     std::size_t axis_page = 0, axis_slot = 0, axis_head = 0;  ///< paged

@@ -9,8 +9,8 @@
 namespace assay {
 namespace {
 
-constexpr std::size_t kSampleRows = 8;    // each costs a few row evaluations
-constexpr std::int64_t kTile = 64;        // "last tile": the usual key tile
+constexpr std::size_t kSampleRows = 8;  // each costs a few row evaluations
+constexpr std::int64_t kTile = 64;      // "last tile": the usual key tile
 
 /// Judges values against the acceptance sets of one row. Only elements that must be numbers can reject.
 class Judge {
@@ -38,7 +38,8 @@ class Judge {
     const OutputBound& b = e_.bound.outputs[output];
     const ClassSet classes = t.classes[i] | b.also[i];
     if (!(classes & (kNumber | kZero))) return false;
-    return !accepts(acceptance(t.layout.format, classes, t.mid[i], t.radius[i], b.tau[i]), encode(t.layout.format, value));
+    return !accepts(acceptance(t.layout.format, classes, t.mid[i], t.radius[i], b.tau[i]),
+                    encode(t.layout.format, value));
   }
 
   const Evaluation& e_;
@@ -48,7 +49,8 @@ class Judge {
 bool finite_row(const RowFacts& facts) { return facts.keys > 0 && std::isfinite(facts.lse); }
 
 /// One more known-wrong output for each of the case's options: the kernel never heard of it.
-std::vector<std::pair<std::size_t, Hypothesis>> options_left_out(const AttentionParams& p, std::vector<KnownWrong>& all) {
+std::vector<std::pair<std::size_t, Hypothesis>> options_left_out(const AttentionParams& p,
+                                                                 std::vector<KnownWrong>& all) {
   std::vector<std::pair<std::size_t, Hypothesis>> hypotheses;
   const auto add = [&](bool has, const char* name, const Hypothesis& hypothesis) {
     if (!has) return;
@@ -69,8 +71,9 @@ std::vector<KnownWrong> attention_known_wrong(const Problem& raw, const Evaluati
   const Judge judge(evaluation);
   Counterfactual counterfactual(problem);
   const AttentionParams& p = problem.params();
-  std::vector<KnownWrong> all{{"zero"}, {"negated"}, {"rows shuffled"}, {"last key lost"},
-                              {"last tile lost"}, {"mask shifted by one"}, {"scale x1.01"}};
+  std::vector<KnownWrong> all{{"zero"},          {"negated"},        {"rows shuffled"},
+                              {"last key lost"}, {"last tile lost"}, {"mask shifted by one"},
+                              {"scale x1.01"}};
   const std::vector<std::pair<std::size_t, Hypothesis>> left_out = options_left_out(p, all);
   const auto note = [&](std::size_t which, bool rejected) {
     all[which].applicable = true;

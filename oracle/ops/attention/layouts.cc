@@ -154,7 +154,8 @@ class Inputs {
     spec.layout = contiguous(std::move(role), format, std::move(shape));
     add(std::move(spec), std::move(source));
   }
-  void tokens(std::string role, const Tokens& tokens, std::int64_t dim, std::int64_t first_position, std::string source) {
+  void tokens(std::string role, const Tokens& tokens, std::int64_t dim, std::int64_t first_position,
+              std::string source) {
     InputSpec spec;
     spec.layout = token_layout(p_, std::move(role), p_.input, tokens, dim);
     spec.axes = packed_ ? "thc" : "bhsc";
@@ -177,7 +178,10 @@ class Inputs {
       if (!p_.v_in_k) stored("v", p_.dim_v, false, "normal@3");
       return;
     }
-    Tokens own{.heads = p_.heads_kv, .len = p_.len_kv - p_.prefix, .lens = p_.lens_kv, .one_batch = p_.expand_batch,
+    Tokens own{.heads = p_.heads_kv,
+               .len = p_.len_kv - p_.prefix,
+               .lens = p_.lens_kv,
+               .one_batch = p_.expand_batch,
                .one_head = p_.expand_heads};
     for (std::int64_t& len : own.lens) len -= p_.prefix;
     tokens("k", own, p_.dim_qk, p_.prefix, "normal@2");
@@ -194,7 +198,8 @@ class Inputs {
     spec.layout.offset = p_.offset;
     spec.layout.storage = p_.offset + p_.heads_kv * p_.prefix * vector;
     spec.axes = "hsc";
-    spec.used = {p_.lens_kv.empty() ? p_.len_kv : p_.lens_kv[0]};  // the sequence that it begins: recipes may ask how long
+    spec.used = {p_.lens_kv.empty() ? p_.len_kv
+                                    : p_.lens_kv[0]};  // the sequence that it begins: recipes may ask how long
     add(std::move(spec), std::move(source));
   }
 
@@ -207,7 +212,8 @@ class Inputs {
       case DataMask::kAdditive: plain("mask", Format::kFp32, rows_by(p_.len_kv), "bhqk", "bias(1)@4"); break;
       case DataMask::kBlock:
         plain("mask", Format::kUint8,
-              {p_.batch, p_.heads_q, blocks(p_.len_q, p_.block_q), blocks(p_.len_kv, p_.block_kv)}, "bhqk", "keep(0.75)@4");
+              {p_.batch, p_.heads_q, blocks(p_.len_q, p_.block_q), blocks(p_.len_kv, p_.block_kv)}, "bhqk",
+              "keep(0.75)@4");
         break;
       case DataMask::kList:
         plain("mask", Format::kInt32, rows_by(p_.list_len), "bhqx",
@@ -215,7 +221,8 @@ class Inputs {
         break;
     }
     if (!p_.segments) return;
-    const std::string two = "segments(" + std::to_string((std::max({std::int64_t{1}, p_.len_q, p_.len_kv}) + 1) / 2) + ")";
+    const std::string two =
+        "segments(" + std::to_string((std::max({std::int64_t{1}, p_.len_q, p_.len_kv}) + 1) / 2) + ")";
     plain("seg_q", Format::kInt32, {p_.batch, p_.len_q}, "bs", two);
     specs_.back().used = p_.lens_q;
     plain("seg_kv", Format::kInt32, {p_.batch, p_.len_kv}, "bs", two);
@@ -224,18 +231,22 @@ class Inputs {
 
   void scores() {
     if (p_.alibi != Alibi::kNone) {
-      if (p_.slopes_per_batch) plain("slopes", Format::kFp32, {p_.batch, p_.heads_q}, "bh", "slopes");
-      else plain("slopes", Format::kFp32, {p_.heads_q}, "h", "slopes");
+      if (p_.slopes_per_batch)
+        plain("slopes", Format::kFp32, {p_.batch, p_.heads_q}, "bh", "slopes");
+      else
+        plain("slopes", Format::kFp32, {p_.heads_q}, "h", "slopes");
     }
     if (p_.sink != Sink::kNone) plain("sink", Format::kFp32, {p_.heads_q}, "h", "normal@5");
     if (p_.descale == Descale::kNone) return;
     const auto factors = [&](std::string role, std::int64_t heads, std::int64_t len, std::string source) {
       source = "uniform(0.5,1.5)@" + source;
       const std::int64_t blocks = std::max<std::int64_t>(1, (len + p_.scale_block - 1) / p_.scale_block);
-      if (p_.descale == Descale::kTensor) plain(std::move(role), Format::kFp32, {1}, "x", std::move(source));
+      if (p_.descale == Descale::kTensor)
+        plain(std::move(role), Format::kFp32, {1}, "x", std::move(source));
       else if (p_.descale == Descale::kHead)
         plain(std::move(role), Format::kFp32, {p_.batch, p_.heads_kv}, "bh", std::move(source));
-      else plain(std::move(role), Format::kFp32, {p_.batch, heads, blocks}, "bhx", std::move(source));
+      else
+        plain(std::move(role), Format::kFp32, {p_.batch, heads, blocks}, "bhx", std::move(source));
     };
     factors("q_scale", p_.heads_q, p_.len_q, "6");
     factors("k_scale", p_.heads_kv, p_.len_kv, "7");

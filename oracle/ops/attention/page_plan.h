@@ -10,12 +10,13 @@
 namespace assay {
 
 struct PagePlan {
-  std::vector<std::vector<std::int64_t>> pages;  ///< of each sequence, in order of position; the prefix's pages come first
-  std::vector<PageUse> uses;                     ///< of each physical page
+  std::vector<std::vector<std::int64_t>>
+      pages;                  ///< of each sequence, in order of position; the prefix's pages come first
+  std::vector<PageUse> uses;  ///< of each physical page
 };
 
-/// Pages are dealt out in order: the prefix's, then each sequence's own. page_seed = 0: ascending, spare pages behind them;
-/// else the physical order is a pseudo-random permutation of the used and the spare ones.
+/// Pages are dealt out in order: the prefix's, then each sequence's own. page_seed = 0: ascending, spare pages behind
+/// them; else the physical order is a pseudo-random permutation of the used and the spare ones.
 PagePlan plan_pages(const AttentionParams& p);
 
 /// vLLM's table, row-major [b, table_columns(p)]: one entry more than the longest sequence could need, so that every

@@ -47,7 +47,9 @@ void AttentionProblem::check_lists() const {
   }
 }
 
-std::int64_t AttentionProblem::q_len(std::int64_t batch) const { return queries_.lens[static_cast<std::size_t>(batch)]; }
+std::int64_t AttentionProblem::q_len(std::int64_t batch) const {
+  return queries_.lens[static_cast<std::size_t>(batch)];
+}
 
 std::int64_t AttentionProblem::kv_len(std::int64_t batch) const { return keys_.length(batch); }
 
@@ -60,7 +62,8 @@ std::pair<std::int64_t, std::int64_t> AttentionProblem::key_span(const Attention
   std::int64_t first = 0, end = kv_len(row.batch);
   if (params_.causal) end = std::min(end, position + 1);
   if (params_.window_left >= 0)
-    first = std::max(first, position - params_.window_left + (params_.window_ends == WindowEnds::kLeftExclusive ? 1 : 0));
+    first =
+        std::max(first, position - params_.window_left + (params_.window_ends == WindowEnds::kLeftExclusive ? 1 : 0));
   if (params_.window_right >= 0) end = std::min(end, position + params_.window_right + 1);
   return {first, std::max(first, end)};
 }
@@ -100,7 +103,8 @@ void AttentionProblem::listed_keys(const AttentionRow& row, std::vector<std::int
     keys.push_back(static_cast<std::int32_t>(mask_.code(mask_.element(row.batch, row.head, row.query, n))));
   std::sort(keys.begin(), keys.end());
   const std::pair<std::int64_t, std::int64_t> span = key_span(row);
-  std::erase_if(keys, [&](std::int32_t key) { return key < span.first || key >= span.second || !same_segment(row, key); });
+  std::erase_if(keys,
+                [&](std::int32_t key) { return key < span.first || key >= span.second || !same_segment(row, key); });
 }
 
 void AttentionProblem::admissible_keys(const AttentionRow& row, std::vector<std::int32_t>& keys) const {
@@ -125,12 +129,14 @@ double AttentionProblem::alibi(const AttentionRow& row, std::int64_t key) const 
     case Alibi::kDiagonal: steps = key - row.query; break;
     case Alibi::kLast: steps = key - kv_len(row.batch) + 1;
   }
-  const double slope = slopes_.value(params_.slopes_per_batch ? slopes_.element(row.batch, row.head) : slopes_.element(row.head));
+  const double slope =
+      slopes_.value(params_.slopes_per_batch ? slopes_.element(row.batch, row.head) : slopes_.element(row.head));
   return slope * static_cast<double>(steps);  // 24 and at most 25 bits
 }
 
 double AttentionProblem::additive(const AttentionRow& row, std::int64_t key) const {
-  return params_.data_mask == DataMask::kAdditive ? mask_.value(mask_.element(row.batch, row.head, row.query, key)) : 0.0;
+  return params_.data_mask == DataMask::kAdditive ? mask_.value(mask_.element(row.batch, row.head, row.query, key))
+                                                  : 0.0;
 }
 
 double AttentionProblem::sink(const AttentionRow& row) const {

@@ -1,9 +1,9 @@
 // Attention as the paper writes it, in ball arithmetic: slow and certified.
 //
-//   s_j = q . k_j          x_j = cap(f_j s_j) + bias_j              over the admissible keys j; f_j, cap, w_j as in row_truth.h
-//   m   ~ max_j x_j        (any m gives the same o; this one, or the sink's logit if larger, makes l + sink >= 1, nearly)
-//   p_j = exp(x_j - m)     l = sum_j p_j
-//   o_c = sum_j p_j w_jc / (l + exp(sink - m))          lse = m + log(l), or of l + exp(sink - m)
+//   s_j = q . k_j          x_j = cap(f_j s_j) + bias_j              over the admissible keys j; f_j, cap, w_j as in
+//   row_truth.h m   ~ max_j x_j        (any m gives the same o; this one, or the sink's logit if larger, makes l + sink
+//   >= 1, nearly) p_j = exp(x_j - m)     l = sum_j p_j o_c = sum_j p_j w_jc / (l + exp(sink - m))          lse = m +
+//   log(l), or of l + exp(sink - m)
 #include "oracle/ops/attention/reference.h"
 
 #include <algorithm>
@@ -54,8 +54,10 @@ class Logits {
     const double alibi = problem_.alibi(row_, key), additive = problem_.additive(row_, key), bias = alibi + additive;
     const double softcap = static_cast<double>(problem_.params().softcap);
     const bool infinite_factor = !std::isfinite(f.scale_q) || !std::isfinite(f.k);
-    if (infinite_factor && special == 0) special = f.scale_q * f.k * sign_of_score();
-    else if (special != 0) special *= f.scale_q * f.k;
+    if (infinite_factor && special == 0)
+      special = f.scale_q * f.k * sign_of_score();
+    else if (special != 0)
+      special *= f.scale_q * f.k;
     scaled_infinity_ = scaled_infinity_ || infinite_factor;
     Ball y;
     if (special != 0) {
@@ -75,8 +77,8 @@ class Logits {
   bool scaled_infinity() const { return scaled_infinity_; }
 
  private:
-  /// Of the finite s_j at hand. At 1024 bits every sum of products of two fp32 numbers is exact: they are multiples of 2^-298
-  /// below 2^256 (and so are those of the shorter formats).
+  /// Of the finite s_j at hand. At 1024 bits every sum of products of two fp32 numbers is exact: they are multiples of
+  /// 2^-298 below 2^256 (and so are those of the shorter formats).
   double sign_of_score() const {
     const Precision exact(kLargestPrecision);
     const Ball s = dot(Ball(), q_balls_, k_balls_);
@@ -317,7 +319,7 @@ RowBalls row_balls(const AttentionProblem& problem, const AttentionRow& row, int
     }
   }
   if (std::isnan(sink) || sink == kInfinity) apply_infinite_sink(problem, sink, !x.empty(), out);  // rule 6
-  if (logit.capped_infinity() || logit.scaled_infinity()) {  // rules 7 and 8
+  if (logit.capped_infinity() || logit.scaled_infinity()) {                                        // rules 7 and 8
     add_class(out.o_classes, kNan);
     out.lse_classes |= kNan;
   }

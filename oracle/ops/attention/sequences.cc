@@ -22,7 +22,9 @@ void read_starts(const TensorView& t, std::int64_t batch, std::int64_t tokens, s
     const std::int64_t start = entry_within(t, {b}, 0, tokens, "a token of the batch");
     const std::int64_t end = entry_within(t, {b + 1}, start, tokens, "between the start before it and the last token");
     if (end - start > longest)
-      refuse_entry(t, {b + 1}, "the sequence has " + std::to_string(end - start) + " tokens, the case at most " + std::to_string(longest));
+      refuse_entry(
+          t, {b + 1},
+          "the sequence has " + std::to_string(end - start) + " tokens, the case at most " + std::to_string(longest));
     out.starts.push_back(start);
     out.lens.push_back(end - start);
   }
@@ -52,8 +54,8 @@ void read_lists(const AttentionParams& p, const Problem& problem, std::int64_t p
   const TensorView last = input_view(problem, "kv_last_page_len");
   for (std::int64_t b = 0; b < p.batch; ++b) {
     const std::int64_t first = entry_within(indptr, {b}, 0, indices.extent(0), "an index into kv_indices");
-    const std::int64_t end =
-        entry_within(indptr, {b + 1}, first, indices.extent(0), "an index into kv_indices, not before the one before it");
+    const std::int64_t end = entry_within(indptr, {b + 1}, first, indices.extent(0),
+                                          "an index into kv_indices, not before the one before it");
     std::vector<std::int64_t> list;
     for (std::int64_t i = first; i < end; ++i)
       list.push_back(entry_within(indices, {i}, 0, pages - 1, "a page of the cache"));
@@ -62,8 +64,8 @@ void read_lists(const AttentionParams& p, const Problem& problem, std::int64_t p
     const std::int64_t len = end > first ? full + integer_at(last, {b}) : 0;
     if (len > p.len_kv || len < p.prefix)
       refuse_entry(indptr, {b + 1},
-             "the sequence has " + std::to_string(len) + " keys, the case " + std::to_string(p.prefix) + " to " +
-                 std::to_string(p.len_kv));
+                   "the sequence has " + std::to_string(len) + " keys, the case " + std::to_string(p.prefix) + " to " +
+                       std::to_string(p.len_kv));
     out.lens.push_back(len);
     out.pages.push_back(std::move(list));
   }
@@ -80,15 +82,16 @@ TensorView input_view(const Problem& problem, std::string_view role) {
 void refuse_entry(const TensorView& t, std::initializer_list<std::int64_t> index, std::string_view why) {
   std::string text;
   for (std::int64_t at : index) text += (text.empty() ? "" : ",") + std::to_string(at);
-  throw InputError("case: attention " + t.layout->role + "[" + text + "]=" + std::to_string(integer_at(t, index)) + ": " +
-                   std::string(why));
+  throw InputError("case: attention " + t.layout->role + "[" + text + "]=" + std::to_string(integer_at(t, index)) +
+                   ": " + std::string(why));
 }
 
 std::int64_t entry_within(const TensorView& t, std::initializer_list<std::int64_t> index, std::int64_t low,
                           std::int64_t high, std::string_view what) {
   const std::int64_t value = integer_at(t, index);
   if (value < low || value > high)
-    refuse_entry(t, index, "is not " + std::string(what) + ", [" + std::to_string(low) + ", " + std::to_string(high) + "]");
+    refuse_entry(t, index,
+                 "is not " + std::string(what) + ", [" + std::to_string(low) + ", " + std::to_string(high) + "]");
   return value;
 }
 

@@ -17,9 +17,9 @@ struct Sequences {
   std::vector<std::vector<std::int64_t>> pages;  ///< paged keys: physical page of each run of `page` positions
 };
 
-/// Read from the tensors of `problem`, as a kernel would; parameters decide only where nothing in memory says it (dense). An
-/// entry that points outside its tensor or passes the longest length is an InputError; entries behind a sequence's last page are
-/// never looked at.
+/// Read from the tensors of `problem`, as a kernel would; parameters decide only where nothing in memory says it
+/// (dense). An entry that points outside its tensor or passes the longest length is an InputError; entries behind a
+/// sequence's last page are never looked at.
 Sequences query_sequences(const AttentionParams& p, const Problem& problem);
 Sequences key_sequences(const AttentionParams& p, const Problem& problem);
 
