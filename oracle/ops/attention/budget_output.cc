@@ -12,17 +12,31 @@ namespace assay {
 namespace {
 
 constexpr double kInf = std::numeric_limits<double>::infinity();
+constexpr double kNegligible = 0x1p-50;
 constexpr double kRefine = 0.125;  // the share of tau by which the cheap majorants may widen it
 
-ASSAY_HOT void add_key(double p, double psi_p, double floor, double factor, const double* v, const double* o,
-                       std::size_t n, double* abs_p, double* weight, double* abs_all, double* floors, double* hull) {
-  for (std::size_t c = 0; c < n; ++c) {
-    const double value = factor * v[c], magnitude = std::abs(value), deviation = std::abs(value - o[c]);
-    abs_p[c] += p * magnitude;
-    weight[c] += psi_p * deviation;
-    abs_all[c] += magnitude;
-    floors[c] += floor * magnitude;
-    hull[c] = deviation > hull[c] ? deviation : hull[c];
+constexpr std::size_t kTogether = 16;  // channels whose sums stay in registers
+
+/// sum[c] = sum_j weight[j] |factor_j v[key_j][c] - o[c]| for a few channels; factors: one per key, or one for all.
+ASSAY_HOT void add_deviations(std::size_t n, const std::int32_t* keys, const double* weight, const double* factors,
+                              std::size_t factor_step, const double* v, std::size_t stride, const double* o,
+                              std::size_t channels, double* sum) {
+  if (channels == kTogether) {
+    double total[kTogether] = {}, centre[kTogether];
+    for (std::size_t c = 0; c < kTogether; ++c) centre[c] = o[c];
+    for (std::size_t j = 0; j < n; ++j) {
+      const double* value = v + static_cast<std::size_t>(keys[j]) * stride;
+      const double w = weight[j], factor = factors[j * factor_step];
+      for (std::size_t c = 0; c < kTogether; ++c) total[c] += w * std::abs(factor * value[c] - centre[c]);
+    }
+    for (std::size_t c = 0; c < kTogether; ++c) sum[c] = total[c];
+    return;
+  }
+  for (std::size_t c = 0; c < channels; ++c) sum[c] = 0;
+  for (std::size_t j = 0; j < n; ++j) {
+    const double* value = v + static_cast<std::size_t>(keys[j]) * stride;
+    for (std::size_t c = 0; c < channels; ++c)
+      sum[c] += weight[j] * std::abs(factors[j * factor_step] * value[c] - o[c]);
   }
 }
 
@@ -45,7 +59,6 @@ struct RowBudget::Channels {
   std::vector<double> floors;   ///< sum of P's absolute rounding errors times |v|
   std::vector<double> hull;     ///< largest |v - o|
   double lost = 0;              ///< sum of P's absolute rounding errors
-  bool exact = false;
 };
 
 /// Relative to the denominator: a P below the smallest normal number is rounded by at most half the smallest subnormal
@@ -56,7 +69,20 @@ static double subnormal_p(const WeightFormat& weight, double scale) {
 
 double RowBudget::value_factor(std::size_t j) const {
   const std::vector<double>& factors = row_.value_factor;
-  return factors.empty() ? 1 : std::abs(factors[factors.size() == 1 ? 0 : j]);
+  return factors.empty() ? 1 : factors[factors.size() == 1 ? 0 : j];
+}
+
+/// sum_j weight_j |v_j - o| over the row's keys, per channel.
+std::vector<double> RowBudget::deviations(const std::vector<double>& weight, const std::vector<double>& o) const {
+  const auto dv = static_cast<std::size_t>(row_.operands->dim_v);
+  const double one = 1;
+  const bool each = row_.value_factor.size() > 1;
+  const double* factors = row_.value_factor.empty() ? &one : row_.value_factor.data();
+  std::vector<double> sum(dv);
+  for (std::size_t c = 0; c < dv; c += kTogether)
+    add_deviations(n_, row_.keys.data(), weight.data(), factors, each ? 1 : 0, row_.operands->v.data() + c, dv,
+                   o.data() + c, std::min(kTogether, dv - c), sum.data() + c);
+  return sum;
 }
 
 /// Blocks of k consecutive keys that hold an admissible one. Tiles start at multiples of 16 in every kernel with
@@ -126,21 +152,37 @@ RowBudget::Channels RowBudget::cheap_channels() const {
   return ch;
 }
 
-RowBudget::Channels RowBudget::exact_channels() const {
+/// The sums themselves, where the majorants are not negligible.
+RowBudget::Channels RowBudget::exact_channels(Channels ch) const {
   const auto dv = static_cast<std::size_t>(row_.operands->dim_v);
-  Channels ch{std::vector<double>(dv), std::vector<double>(dv), std::vector<double>(dv), std::vector<double>(dv),
-              std::vector<double>(dv)};
-  ch.exact = true;
-  const double eta = subnormal_p(weight_, floor_scale_ / factor_low_) / row_.denominator;
-  const double minimum = info(weight_.format).min_normal * floor_scale_ / factor_low_ / row_.denominator;
-  for (std::size_t j = 0; j < n_; ++j) {
-    const double* v = row_.operands->v.data() + static_cast<std::size_t>(row_.keys[j]) * dv;
-    const double floor = row_.p[j] < minimum ? std::min(row_.p[j], eta) : 0;
-    ch.lost += floor;
-    add_key(row_.p[j], psi_p_[j], floor, value_factor(j), v, row_.o.data(), dv, ch.abs_p.data(), ch.weight.data(),
-            ch.abs_all.data(), ch.floors.data(), ch.hull.data());
+  const std::vector<double> zero(dv, 0.0);
+  ch.weight = deviations(psi_p_, row_.o);
+  const double unit = floor_scale_ / row_.denominator;
+  bool flushes = false, loses = false;
+  for (std::size_t c = 0; c < dv; ++c) {
+    flushes = flushes || kMinNormal32 * unit * ch.abs_all[c] > kNegligible * ch.abs_p[c];
+    loses = loses || ch.floors[c] > kNegligible * ch.abs_p[c];
+  }
+  if (flushes) ch.abs_all = deviations(std::vector<double>(n_, 1.0), zero);
+  if (loses) {
+    const double eta = subnormal_p(weight_, floor_scale_ / factor_low_) / row_.denominator;
+    const double minimum = info(weight_.format).min_normal * floor_scale_ / factor_low_ / row_.denominator;
+    std::vector<double> floor(n_);
+    for (std::size_t j = 0; j < n_; ++j) floor[j] = row_.p[j] < minimum ? std::min(row_.p[j], eta) : 0;
+    ch.floors = deviations(floor, zero);
   }
   return ch;
+}
+
+/// The largest |v - o| over the row's keys, per channel.
+std::vector<double> RowBudget::hulls() const {
+  const auto dv = static_cast<std::size_t>(row_.operands->dim_v);
+  std::vector<double> hull(dv, 0.0);
+  for (std::size_t j = 0; j < n_; ++j) {
+    const double* v = row_.operands->v.data() + static_cast<std::size_t>(row_.keys[j]) * dv;
+    for (std::size_t c = 0; c < dv; ++c) hull[c] = std::max(hull[c], std::abs(value_factor(j) * v[c] - row_.o[c]));
+  }
+  return hull;
 }
 
 /// Appends tau per channel; false, having appended some, if the majorants should be refined first.
@@ -178,8 +220,7 @@ bool RowBudget::output(const Channels& ch, bool may_refine, RowBound& bound) {
       double low = has_sink() ? 0.0 : kInf, high = has_sink() ? 0.0 : -kInf;
       o = 0;
       for (std::size_t j = 0; j < n_; ++j) {
-        const double factor = row_.value_factor.empty() ? 1 : row_.value_factor[row_.value_factor.size() == 1 ? 0 : j];
-        const double v = factor * row_.operands->v[static_cast<std::size_t>(row_.keys[j]) * dv + c];
+        const double v = value_factor(j) * row_.operands->v[static_cast<std::size_t>(row_.keys[j]) * dv + c];
         low = std::min(low, v), high = std::max(high, v), o = std::max(o, std::abs(v));
       }
       hull = high - low;
@@ -236,10 +277,13 @@ bool RowBudget::output(const Channels& ch, bool may_refine, RowBound& bound) {
 }
 
 void RowBudget::outputs(RowBound& bound) {
-  if (output(cheap_channels(), true, bound)) return;
+  Channels channels = cheap_channels();
+  if (output(channels, true, bound)) return;
   bound.o_tau.clear();
   if (shares_ != nullptr) *shares_ = {};
-  output(exact_channels(), false, bound);
+  channels = exact_channels(std::move(channels));
+  if (!(psi_keys_ + psi_sink_ < 0.5)) channels.hull = hulls();
+  output(channels, false, bound);
 }
 
 }  // namespace assay

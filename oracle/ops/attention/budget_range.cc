@@ -55,7 +55,7 @@ void RowBudget::find_range(RowBound& bound) {
     std::vector<double> sums(dv);
     for (std::size_t j = 0; j < n_; ++j) {
       const double* v = row_.operands->v.data() + static_cast<std::size_t>(row_.keys[j]) * dv;
-      const double factor = std::max(1.0, value_factor(j));
+      const double factor = std::max(1.0, std::abs(value_factor(j)));
       for (std::size_t ch = 0; ch < dv; ++ch) sums[ch] += std::abs(v[ch]) * factor;
     }
     sum = *std::max_element(sums.begin(), sums.end());

@@ -105,7 +105,9 @@ class RowBudget {
   // budget_output.cc
   struct Channels;
   Channels cheap_channels() const;
-  Channels exact_channels() const;
+  Channels exact_channels(Channels cheap) const;
+  std::vector<double> deviations(const std::vector<double>& weight, const std::vector<double>& o) const;
+  std::vector<double> hulls() const;
   bool output(const Channels& channels, bool may_refine, RowBound& bound);
   void outputs(RowBound& bound);
   double blocks(int k) const;
