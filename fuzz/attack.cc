@@ -51,14 +51,13 @@ bool takes_case(const Kernel& kernel, const Case& c) {
 class Search {
  public:
   explicit Search(const AttackOptions& options) : options_(options), op_(op_named(options.op)), runner_(in_process_runner()) {
-    std::vector<Case> pool = options.starts;
-    for (const SuiteInfo& suite : all_suites())
-      if (suite.name != "real" && suite.name != "regimes")  // files, and cases that are too large anyway
-        for (Case& c : suite_cases(suite.name)) pool.push_back(std::move(c));
-    std::erase_if(pool, [&](const Case& c) { return c.op != options.op; });
     for (const std::string& name : options.kernels)
       if (const Kernel* kernel = find_kernel(name); kernel == nullptr || kernel->op != options.op)
         throw InputError("kernel " + name + ": there is none of that name for op " + options.op);
+    std::vector<Case> pool = options.starts;
+    for (const std::string& suite : options.suites)
+      for (Case& c : suite_cases(suite)) pool.push_back(std::move(c));
+    std::erase_if(pool, [&](const Case& c) { return c.op != options.op; });
     for (const Kernel* kernel : all_kernels()) {
       const bool named = std::find(options.kernels.begin(), options.kernels.end(), kernel->name) != options.kernels.end();
       if (kernel->op != options.op || (options.kernels.empty() ? kernel->mutant : !named)) continue;
@@ -119,9 +118,14 @@ class Search {
 
   void try_case(Subject& subject, const Case& c) {
     const Problem problem = materialize(c);
+    Evaluation evaluation;
+    try {
+      evaluation = op_.evaluate(problem, subject.kernel->declared(c.params), options_.level);
+    } catch (const InputError&) {
+      return;  // values that are no legal indices
+    }
     const RunOutcome run = runner_->run(subject.kernel->name, problem.params, problem.inputs, problem.outputs);
     if (run.status != RunStatus::kOk) return;
-    const Evaluation evaluation = op_.evaluate(problem, run.declared, options_.level);
     const Measurement m = measure(evaluation, run.outputs);
     ++result_.evaluations;
     bool rejected = false;

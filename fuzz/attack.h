@@ -19,7 +19,8 @@ struct AttackOptions {
   std::int64_t evaluations = 0;      ///< > 0: end after so many, whatever the time; the result then depends on the seed only
   std::uint64_t seed = 1;
   Level level = Level::kT1;          ///< the highest that is attacked
-  std::vector<Case> starts;          ///< where to begin besides the op's suites: best lines of earlier runs
+  std::vector<std::string> suites{"smoke", "edge", "adversarial", "llm_like"};  ///< where to begin,
+  std::vector<Case> starts;          ///< and the best lines of earlier runs
 };
 
 /// One record of the climb: more used than ever before.
@@ -45,7 +46,7 @@ struct AttackResult {
   std::vector<std::string> not_reached;  ///< kernels for which no suite has a small enough case
 };
 
-/// Hill climbing from the op's suites: each kernel in turn, one of its peaks in turn; a few of the best cases of each are kept and
+/// Hill climbing from the op's cases of those suites: each kernel in turn, one of its peaks in turn; a few of the best cases of each are kept and
 /// mutated. `progress` is called now and then with the result so far. Throws InputError for an unknown op or kernel.
 AttackResult attack(const AttackOptions& options, const std::function<void(const AttackResult&)>& progress);
 

@@ -58,7 +58,8 @@ TEST(Mutation, DropsWhatNoLongerFits) {
 TEST(Attack, ClimbsAndRepeatsItself) {
   AttackOptions options;
   options.kernels = {"naive_fp32"};
-  options.evaluations = 120;
+  options.suites = {"smoke"};
+  options.evaluations = 100;
   const AttackResult first = attack(options, [](const AttackResult&) {});
   EXPECT_EQ(first.evaluations, options.evaluations);
   EXPECT_EQ(first.rejected_cases, 0);
