@@ -138,26 +138,6 @@ class Root {
   bool applicable_ = false, came_from_below_ = true;
 };
 
-std::vector<std::vector<Floor>> floors_of(const Op& op, const Problem& problem, std::size_t fault, double largest,
-                                          const Truth& truth, std::span<const JudgedLevel> levels) {
-  const std::size_t outputs = truth.outputs.size();
-  std::vector<std::vector<Floor>> floors(levels.size(), std::vector<Floor>(outputs));
-  const PlantedOutputs unplanted = op.plant(problem, fault, 0);
-  if (unplanted.empty()) return floors;
-  std::vector<Target> targets;
-  for (const JudgedLevel& level : levels)
-    for (std::size_t k = 0; k < outputs; ++k) targets.emplace_back(level.outputs[k], truth.outputs[k], unplanted[k]);
-  std::vector<Root> roots(targets.size(), Root(largest));
-  const auto try_size = [&](double size) {
-    const PlantedOutputs planted = op.plant(problem, fault, size);
-    for (std::size_t t = 0; t < targets.size(); ++t) roots[t].update(size, targets[t].read(planted[t % outputs]));
-  };
-  for (const Root& root : roots)
-    for (double size; (size = root.next()) > 0;) try_size(size);
-  for (std::size_t t = 0; t < targets.size(); ++t) floors[t / outputs][t % outputs] = roots[t].floor();
-  return floors;
-}
-
 }  // namespace
 
 JudgedLevel judged_level(const Evaluation& evaluation, Level level) {
@@ -188,12 +168,31 @@ JudgedLevel judged_level(const Evaluation& evaluation, Level level) {
   return judged;
 }
 
+FaultFloors detection_floors(const Op& op, const Problem& problem, std::size_t fault, const Truth& truth,
+                             std::span<const JudgedLevel> levels) {
+  const std::size_t outputs = truth.outputs.size();
+  FaultFloors found{.fault = op.planted_faults()[fault],
+                    .floors = std::vector<std::vector<Floor>>(levels.size(), std::vector<Floor>(outputs))};
+  const PlantedOutputs unplanted = op.plant(problem, fault, 0);
+  if (unplanted.empty()) return found;
+  std::vector<Target> targets;
+  for (const JudgedLevel& level : levels)
+    for (std::size_t k = 0; k < outputs; ++k) targets.emplace_back(level.outputs[k], truth.outputs[k], unplanted[k]);
+  std::vector<Root> roots(targets.size(), Root(found.fault.largest));
+  const auto try_size = [&](double size) {
+    const PlantedOutputs planted = op.plant(problem, fault, size);
+    for (std::size_t t = 0; t < targets.size(); ++t) roots[t].update(size, targets[t].read(planted[t % outputs]));
+  };
+  for (const Root& root : roots)
+    for (double size; (size = root.next()) > 0;) try_size(size);
+  for (std::size_t t = 0; t < targets.size(); ++t) found.floors[t / outputs][t % outputs] = roots[t].floor();
+  return found;
+}
+
 std::vector<FaultFloors> detection_floors(const Op& op, const Problem& problem, const Truth& truth,
                                           std::span<const JudgedLevel> levels) {
   std::vector<FaultFloors> all;
-  const std::vector<PlantedFault> faults = op.planted_faults();
-  for (std::size_t f = 0; f < faults.size(); ++f)
-    all.push_back({faults[f], floors_of(op, problem, f, faults[f].largest, truth, levels)});
+  for (std::size_t f = 0; f < op.planted_faults().size(); ++f) all.push_back(detection_floors(op, problem, f, truth, levels));
   return all;
 }
 

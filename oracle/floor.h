@@ -45,10 +45,14 @@ struct FaultFloors {
   std::vector<std::vector<Floor>> floors;  ///< [level][output]
 };
 
-/// Floors of all faults that the op can plant, parallel to Op::planted_faults. Values under a fault are centre + plant(size) -
-/// plant(0), rounded to the output format. Acceptance is monotone in the size almost everywhere; where it is not, the root found is
-/// that of the steepest element at small sizes. Elements whose plant(0) is not the truth to a small part of the set (rows that fp64
-/// cannot decide) are left out.
+/// Floors of fault number `fault` of Op::planted_faults. Values under a fault are centre + plant(size) - plant(0), rounded to the
+/// output format. Acceptance is monotone in the size almost everywhere; where it is not, the root found is that of the steepest
+/// element at small sizes. Elements whose plant(0) is not the truth to a small part of the set (rows that fp64 cannot decide) are
+/// left out.
+FaultFloors detection_floors(const Op& op, const Problem& problem, std::size_t fault, const Truth& truth,
+                             std::span<const JudgedLevel> levels);
+
+/// The same for every fault that the op can plant, parallel to Op::planted_faults.
 std::vector<FaultFloors> detection_floors(const Op& op, const Problem& problem, const Truth& truth,
                                           std::span<const JudgedLevel> levels);
 

@@ -41,7 +41,9 @@ void append_output(std::string& out, const OutputReport& output) {
                      number(output.magnitude.median));
   if (output.levels.front().tau.count == 0) return;
   append_line(out, fmt::format("    {:<13}{:>9}  {:>9}   {:<27}  {}", "", "median", "of tau", "smallest at", "largest at"));
-  const auto append_term = [&](const TermReport& term) { append_spread(out, output, term.name, term.size, percent(term.share)); };
+  const auto append_term = [&](const TermReport& term) {
+    if (term.size.max > 0) append_spread(out, output, term.name, term.size, percent(term.share));
+  };
   for (std::size_t i = 0; i + 1 < output.terms.size(); ++i) append_term(output.terms[i]);
   for (const LevelReport& level : output.levels) append_spread(out, output, "tau, " + level.name, level.tau, "");
   if (!output.terms.empty()) append_term(output.terms.back());

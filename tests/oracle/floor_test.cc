@@ -10,6 +10,7 @@
 
 #include <gtest/gtest.h>
 
+#include "cases/materialize.h"
 #include "kernels/kernel.h"
 #include "oracle/measure.h"
 #include "tests/oracle/problems.h"
@@ -60,8 +61,8 @@ Arithmetic declared() {
 }
 
 /// The planted values rounded to the output formats; the rounded truth where the fault has no value.
-std::vector<Tensor> faulty_outputs(const Problem& problem, const Evaluation& evaluation, std::size_t fault, double size) {
-  const PlantedOutputs planted = attention().plant(problem, fault, size);
+std::vector<Tensor> faulty_outputs(const Op& op, const Problem& problem, const Evaluation& evaluation, std::size_t fault, double size) {
+  const PlantedOutputs planted = op.plant(problem, fault, size);
   std::vector<Tensor> outputs;
   for (std::size_t k = 0; k < evaluation.truth.outputs.size(); ++k) {
     const OutputTruth& truth = evaluation.truth.outputs[k];
@@ -184,7 +185,31 @@ TEST(PlantedFault, AGainScalesOAndLeavesTheLseAlone) {
   for (const double lse : planted[1]) EXPECT_TRUE(std::isnan(lse));
 }
 
-/// Twice the floor is rejected by a measurement and a tenth is not, for `kCases` random cases of each fault.
+/// Twice the T0 floor of a fault is rejected by a measurement and a tenth is not, output by output; returns how many are visible.
+int expect_floor_holds(const Op& op, const Problem& problem, const Arithmetic& arithmetic, std::size_t fault, const std::string& where) {
+  const Evaluation evaluation = op.evaluate(problem, arithmetic, Level::kT0);
+  const std::vector<JudgedLevel> levels{judged_level(evaluation, Level::kT0)};
+  const FaultFloors found = detection_floors(op, problem, fault, evaluation.truth, levels);
+  int visible = 0;
+  for (std::size_t k = 0; k < found.floors[0].size(); ++k) {
+    const Floor& floor = found.floors[0][k];
+    const auto rejected = [&](double size) {
+      return measure(evaluation, faulty_outputs(op, problem, evaluation, fault, size)).outputs[k].rejected > 0;
+    };
+    SCOPED_TRACE(std::string(op.name) + " " + std::string(found.fault.name) + " " + where + " output " + std::to_string(k));
+    if (floor.state == Floor::State::kNotApplicable) continue;
+    if (floor.state == Floor::State::kNotVisible) {
+      EXPECT_FALSE(rejected(found.fault.largest));
+      continue;
+    }
+    ++visible;
+    EXPECT_TRUE(rejected(std::min(2 * floor.size, found.fault.largest))) << "twice " << floor.size;
+    EXPECT_FALSE(rejected(floor.size / 10)) << "a tenth of " << floor.size;
+    EXPECT_LE(floor.size, 1.01 * floor.accepted);
+  }
+  return visible;
+}
+
 TEST(DetectionFloor, IsWhereMeasurementsBeginToSeeTheFault) {
   const std::vector<PlantedFault> faults = attention().planted_faults();
   for (std::size_t fault = 0; fault < faults.size(); ++fault) {
@@ -192,27 +217,24 @@ TEST(DetectionFloor, IsWhereMeasurementsBeginToSeeTheFault) {
     for (int n = 0; n < kCases; ++n) {
       Dice dice(100 * fault + static_cast<std::uint64_t>(n));
       const Problem problem = problem_of(case_params(dice, fault == kMaskShift), dice.bits(), dice.real(0.3, 2));
-      const Evaluation evaluation = attention().evaluate(problem, dice.one_in(2) ? Arithmetic{} : declared(), Level::kT0);
-      const std::vector<JudgedLevel> levels{judged_level(evaluation, Level::kT0)};
-      const FaultFloors found = detection_floors(attention(), problem, evaluation.truth, levels)[fault];
-      const auto rejected = [&](double size, std::size_t output) {
-        return measure(evaluation, faulty_outputs(problem, evaluation, fault, size)).outputs[output].rejected > 0;
-      };
-      for (std::size_t k = 0; k < 2; ++k) {
-        const Floor& floor = found.floors[0][k];
-        if (floor.state == Floor::State::kNotApplicable) continue;
-        const std::string where = std::string(found.fault.name) + " case " + std::to_string(n) + " output " + std::to_string(k);
-        if (floor.state == Floor::State::kNotVisible) {
-          EXPECT_FALSE(rejected(found.fault.largest, k)) << where;
-          continue;
-        }
-        ++visible;
-        EXPECT_TRUE(rejected(std::min(2 * floor.size, found.fault.largest), k)) << where << " at twice " << floor.size;
-        EXPECT_FALSE(rejected(floor.size / 10, k)) << where << " at a tenth of " << floor.size;
-        EXPECT_LE(floor.size, 1.01 * floor.accepted) << where;
-      }
+      visible += expect_floor_holds(attention(), problem, dice.one_in(2) ? Arithmetic{} : declared(), fault, "case " + std::to_string(n));
     }
     EXPECT_GE(visible, kCases) << faults[fault].name << " was hardly ever visible";
+  }
+}
+
+TEST(DetectionFloor, HoldsForTheOtherOps) {
+  for (const char* line : {"softmax rows=2 n=150 lse=e x=normal(2)@", "softmax rows=2 n=150 dtype=fp32 steps=64 scale=0.5 x=normal@",
+                           "merge rows=3 parts=4 dv=16 lse_parts=normal(2)@", "merge rows=2 parts=3 dv=16 dtype=fp16 base=2 lse_parts=uniform(-3,3)@"}) {
+    for (int n = 0; n < kCases / 2; ++n) {
+      const Case c = parse_case(line + std::to_string(n));
+      const Op& op = op_named(c.op);
+      const Problem problem = materialize(c);
+      int visible = 0;
+      for (std::size_t fault = 0; fault < op.planted_faults().size(); ++fault)
+        visible += expect_floor_holds(op, problem, {}, fault, "case " + print_case(c));
+      EXPECT_GE(visible, 2) << print_case(c);
+    }
   }
 }
 
