@@ -173,7 +173,7 @@ void compare(const Truth& truth, const Outputs& expected, const Bound* bound, Ta
 TEST(Softmax, ReferenceAndFp64AgreeWithAnIndependentEvaluation) {
   Dice dice(41);
   Tally reference, fast;
-  for (int i = 0; i < 4000; ++i) {
+  for (int i = 0; i < 2500; ++i) {
     const Problem problem = random_problem(dice);
     const Outputs expected = independent(problem);
     const std::string what = "case " + std::to_string(i) + text_of(problem.params);
@@ -184,8 +184,8 @@ TEST(Softmax, ReferenceAndFp64AgreeWithAnIndependentEvaluation) {
     ASSERT_NO_FATAL_FAILURE(compare(evaluation.truth, expected, &evaluation.bound, fast, what + " fp64"));
     for (const RowFacts& row : evaluation.truth.rows) fast.escalated += row.escalated;
   }
-  EXPECT_GT(reference.numbers, 30000);
-  EXPECT_GT(fast.escalated, 100);
+  EXPECT_GT(reference.numbers, 20000);
+  EXPECT_GT(fast.escalated, 60);
   for (const int classes : {int{kZero}, int{kNan}, kNan | kZero, int{kPlusInf}, int{kMinusInf}, kNan | kPlusInf, kNan | kNumber,
                             kNan | kMinusInf, kNan | kMinusInf | kPlusInf})
     EXPECT_GT(reference.classes[classes], 0) << classes;
@@ -220,11 +220,11 @@ TEST(Softmax, KernelsStayInsideTheBoundAndReachASixteenthOfIt) {
   Dice dice(42);
   Used used;
   std::int64_t judged = 0;
-  for (int i = 0; i < 3000; ++i) {
+  for (int i = 0; i < 2000; ++i) {
     const Problem problem = random_problem(dice);
     ASSERT_NO_FATAL_FAILURE(run_kernels(problem, "case " + std::to_string(i) + text_of(problem.params), used, judged));
   }
-  EXPECT_GT(judged, 40000);
+  EXPECT_GT(judged, 25000);
   ASSERT_EQ(used.size(), 6U);
   // The maximum of an online row is exact, or carries one rounding: see the test of its steps.
   for (const auto& [name, most] : used) {

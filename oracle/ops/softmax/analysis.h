@@ -62,10 +62,11 @@ class SoftmaxBudget {
   bool running(const SoftmaxPrefix& prefix) const;
   double linear(std::size_t k) const { return row_.linear[static_cast<std::size_t>(finite_[k])]; }
   std::int32_t key(std::size_t k) const { return row_.key[static_cast<std::size_t>(finite_[k])]; }
-  double rescalings(const SoftmaxPrefix& prefix) const;
+  std::vector<double> rescalings(const SoftmaxPrefix& prefix) const;
   double chain(std::size_t count) const;
   double shift(const SoftmaxPrefix& prefix) const;
   double max_error(const SoftmaxPrefix& prefix) const;
+  bool top_is_certain(const SoftmaxPrefix& prefix) const;
   Sum sum_of(const SoftmaxPrefix& prefix, double common) const;
 
   const SoftmaxParams& params_;

@@ -7,14 +7,15 @@
 // y: the numerator is one exponential against the final maximum, off by a factor e^num_j, the denominator a sum of terms that are
 // off by e^den_j after all rescalings, relative to the same subtracted maximum, whose error is a common factor and cancels:
 //   num_j = e_j + 3u D_j + eps_ex2                  c^ = fl(scale log2 e) against c: 2u D_j; rounding of the exponent: u D_j
-//   den_j = num_j + [running maximum] (R eps_ex2 + 2u D_j + [folded] u (max(|t_j|, |M|) + |M|))
-// the last because fl(M_t c^) telescopes over the tiles and M_t lies between t_j and M; R rescalings. With psi = e^eps - 1 and
+//   den_j = num_j + [running maximum] (R_j eps_ex2 + 2u D_j + [folded] u (max(|t_j|, |M|) + |M|))
+// the last because fl(M_t c^) telescopes over the tiles and M_t lies between t_j and M; R_j rescalings after j's tile. With psi = e^eps - 1 and
 // Psi = sum p_j psi(den_j) < 1
 //   |y^_j - y_j| <= p_j [(1 + psi(num_j)) (1 + u_n) / ((1 - Psi) (1 - s_l)) - 1] + floor.
 //
 // m: the largest of what the kernel knows of the logits, so off by at most the largest e_j, less D_j for the keys below; a maximum
 // kept in other units is converted: 4u |M|. The last rounding of a logit on its way is that of the output itself.
-// l: relative to m. The common factor does not cancel here: terms are off by den_j + dm, dm the error of m or, folded, of fl(M c^).
+// l: relative to m. The common factor does not cancel here: terms are off by den_j + dm, dm the error of m and, folded, of fl(M c^).
+// Only the term of a key that is the maximum for every legal kernel is exp(0), but for that fl(M c^).
 // lse: as (L): Psi with [folded] u |M| per key, s_l, the logarithm, [folded] 3u |M| for the product of the maximum, u |lse|, 2u ln L.
 #include <algorithm>
 #include <cmath>
@@ -56,7 +57,7 @@ std::string above(std::string_view what, double value, double limit) {
 /// Weights of one prefix and their errors.
 struct SoftmaxBudget::Sum {
   std::vector<double> score, den;  ///< den_j + common, and its part that comes from the logits
-  double rescalings = 0;
+  double rescalings = 0;           ///< R
   double psi = 0;                  ///< sum p_j psi(den_j)
   double score_part = 0, exp_part = 0;  ///< of psi, to first order
   double error = 0;                ///< s_l
@@ -87,32 +88,36 @@ bool SoftmaxBudget::running(const SoftmaxPrefix& prefix) const {
   return arith_.max_policy != MaxPolicy::kGlobal && count > 1 && !single_tile;
 }
 
-/// How often the running maximum may rise after the first tile; ties need no rescaling (exp2(0) = 1).
-double SoftmaxBudget::rescalings(const SoftmaxPrefix& prefix) const {
-  if (!running(prefix)) return 0;
+/// How often the running maximum may rise after each key's tile; ties need no rescaling (exp2(0) = 1). Without a mask what a kernel
+/// knows of a logit is a monotone function of x, so its records are among the exact ones.
+std::vector<double> SoftmaxBudget::rescalings(const SoftmaxPrefix& prefix) const {
   const std::size_t count = prefix.depth.size();
+  std::vector<double> most(count, 0.0);
+  if (!running(prefix)) return most;
   const bool known = arith_.tile_n > 0 && arith_.tile_order != TileOrder::kUnknown;
   const std::int32_t tile = known ? arith_.tile_n : 1;
   const auto walk = [&](bool forward) {
-    double low = -kInf, records = 0;  // low: the maximum so far, relative to M, is certainly at least this
+    const auto at = [&](std::size_t step) { return forward ? step : count - 1 - step; };
+    double low = -kInf, records = 0;  // low: the maximum so far is certainly at least this
+    std::vector<double> until(count);  // records up to and with the key's tile
     for (std::size_t i = 0; i < count;) {
-      const auto at = [&](std::size_t step) { return forward ? step : count - 1 - step; };
       const std::int32_t id = key(at(i)) / tile;
       double high = -kInf, tile_low = -kInf;
+      const std::size_t first = i;
       for (; i < count && key(at(i)) / tile == id; ++i) {
         const std::size_t k = at(i);
-        const double error = logit_error_[k] + prefix.eta[k];
-        high = std::max(high, error - prefix.depth[k]);
-        tile_low = std::max(tile_low, -error - prefix.depth[k]);
+        const double error = bias_ ? logit_error_[k] + prefix.eta[k] : 0, value = bias_ ? -prefix.depth[k] : linear(k);
+        high = std::max(high, value + error);
+        tile_low = std::max(tile_low, value - error);
       }
       records += high > low;
       low = std::max(low, tile_low);
+      for (std::size_t step = first; step < i; ++step) until[at(step)] = records;
     }
-    return std::max(0.0, records - 1);
+    for (std::size_t k = 0; k < count; ++k) most[k] = std::max(most[k], records - until[k]);
   };
-  double most = 0;
-  if (!known || arith_.tile_order == TileOrder::kForward) most = std::max(most, walk(true));
-  if (!known || arith_.tile_order == TileOrder::kBackward) most = std::max(most, walk(false));
+  if (!known || arith_.tile_order == TileOrder::kForward) walk(true);
+  if (!known || arith_.tile_order == TileOrder::kBackward) walk(false);
   return most;
 }
 
@@ -145,13 +150,14 @@ SoftmaxBudget::Sum SoftmaxBudget::sum_of(const SoftmaxPrefix& prefix, double com
   const bool run = running(prefix);
   const double top = std::abs(prefix.max_logit);
   Sum sum;
-  sum.rescalings = rescalings(prefix);
+  const std::vector<double> after = rescalings(prefix);
+  sum.rescalings = *std::max_element(after.begin(), after.end());
   for (std::size_t k = 0; k < count; ++k) {
     const double depth = std::abs(prefix.depth[k]);
     double score = logit_error_[k] + 3 * kU32 * depth + 2 * prefix.eta[k] + common;
     if (run) score += 2 * kU32 * depth + (folds() ? kU32 * (std::max(std::abs(top - depth), top) + top) : 0.0);
     score *= kSlack;
-    const double exp = (1 + sum.rescalings) * ex2_;
+    const double exp = (1 + after[k]) * ex2_;
     sum.score.push_back(score);
     sum.den.push_back(score + exp);
     sum.psi += excess_weight(prefix.weight[k], prefix.depth[k], sum.den[k]);
@@ -190,7 +196,7 @@ std::string SoftmaxBudget::out_of_range(const SoftmaxPrefix& prefix) const {
   if (!(residue <= 126)) return above("P, residual exponent of the maximum", residue, 126);
   const double l = static_cast<double>(prefix.depth.size()) * exp2_64(residue);
   if (!(l <= 0x1p126)) return above("l", l, 0x1p126);
-  if (const double error = gamma32(chain(prefix.depth.size()) + rescalings(prefix) + 2); !(error < 0.5))
+  if (const double error = gamma32(2 * static_cast<double>(prefix.depth.size()) + 2); !(error < 0.5))
     return above("row sum, relative error", error, 0.5);
   return {};
 }
@@ -253,14 +259,26 @@ SoftmaxTau SoftmaxBudget::m(const SoftmaxPrefix& prefix) const {
   } else if (bias_) {  // fl(fl(scale x) + mask): the outer rounding is the output's
     for (std::size_t k = 0; k < prefix.depth.size(); ++k)
       error = std::max(error, kU32 * std::abs(linear(k)) + prefix.eta[k] - std::max(0.0, prefix.depth[k]));
-    error = std::max(error, kU32 * std::abs(linear(prefix.top)));
   }
   return split(error * kSlack + flush, error, 0, 0, 0, 0, flush);
 }
 
+/// True if no legal kernel takes another key for the maximum, or finds another one equal.
+bool SoftmaxBudget::top_is_certain(const SoftmaxPrefix& prefix) const {
+  const double low = -logit_error_[prefix.top] * kSlack;
+  for (std::size_t k = 0; k < prefix.depth.size(); ++k)
+    if (k != prefix.top && logit_error_[k] * kSlack + prefix.eta[k] - prefix.depth[k] >= low) return false;
+  return true;
+}
+
 SoftmaxTau SoftmaxBudget::l(const SoftmaxPrefix& prefix) const {
-  const double common = max_error(prefix) + (folds() ? 1.01 * kU32 * std::abs(prefix.max_logit) : 0.0);
-  const Sum sum = sum_of(prefix, common);
+  const double residue = folds() ? 1.01 * kU32 * std::abs(prefix.max_logit) : 0;
+  Sum sum = sum_of(prefix, max_error(prefix) + residue);
+  if (top_is_certain(prefix)) {
+    const double before = excess_weight(1, 0, sum.den[prefix.top]), own = residue + (sum.den[prefix.top] - sum.score[prefix.top]);
+    sum.psi -= (before - excess_weight(1, 0, own)) / prefix.sum * (1 - 0x1p-40);
+    sum.score_part -= (sum.score[prefix.top] - residue) / prefix.sum * (1 - 0x1p-40);
+  }
   const double l = prefix.sum;
   const double floor = static_cast<double>(prefix.depth.size()) * kMinNormal32 * exp2_64(shift(prefix)) + 4 * kMinSubnormal32;
   const double tau = l * ((1 + sum.psi) * (1 + sum.error) - 1) * kSlack + floor;
