@@ -94,35 +94,34 @@ std::string highest_level(const Measurement& m) {
   return std::string(level_name(level));
 }
 
-/// Statistics over all judged elements of an output: outputs that are larger or smaller than the replay by a common factor. Warns
-/// beyond six standard errors and what truncation of aligned products may shift: 2^-23 per block of 16 keys (numerics.md 1.1).
-void warn_of_gain(const Evaluation& evaluation, const Measurement& m, std::vector<std::string>& warnings) {
+/// Statistics over all judged elements of an output together: a common factor that no errors inside tau give, beyond six standard
+/// errors of the outputs' rounding. Independent rounding is plausible, not proven, hence a warning.
+void warn_of_gain(const Measurement& m, std::vector<std::string>& warnings) {
   constexpr double kErrors = 6;
   constexpr std::int64_t kEnough = 1000;
-  std::int32_t keys = 0;
-  for (const RowFacts& row : evaluation.truth.rows) keys = std::max(keys, row.keys);
-  const double truncation = (8 + static_cast<double>(keys) / 16) * 0x1p-23;
   for (const OutputMeasure& output : m.outputs)
     for (const TierMeasure& tier : output.tiers)
       if (output.role == "o" && tier.rejected == 0 && tier.judged >= kEnough &&
-          std::abs(tier.gain) > kErrors * tier.gain_error + truncation)
-        warnings.push_back(fmt::format("{} is {:+.2e}({:.0e}) of the {} replay too large, on all {} elements together", output.role,
-                                       tier.gain, tier.gain_error, level_name(tier.level), tier.judged));
+          std::abs(tier.gain) > kErrors * tier.gain_error + tier.gain_budget)
+        warnings.push_back(fmt::format("{} is off by the factor 1 {:+.2e}({:.0e}) from the {} replay, over {} elements together",
+                                       output.role, tier.gain, tier.gain_error, level_name(tier.level), tier.judged));
 }
+
+constexpr double kSureOfStructure = 0.98;  // share of bit-equal outputs; below it part of the structure is not in the family
 
 /// What the outputs say about a structure that the kernel does not declare, and whether T1 under that structure would hold.
 void infer_structure(const Op& op, const Problem& problem, const Arithmetic& declared, const std::vector<Tensor>& outputs,
                      Record& record) {
   if (op.infer == nullptr) return;
   record.inferred = op.infer(problem, declared, outputs);
-  if (!record.inferred) return;
+  if (!record.inferred || record.inferred->bit_equal < kSureOfStructure) return;
   const Evaluation evaluation = op.evaluate(problem, record.inferred->arithmetic, Level::kT1);
   const Measurement m = measure(evaluation, outputs);
   const Failure failure = weakest_failure(m);
   if (failure.rejected > 0)
     record.warnings.push_back(fmt::format("{} elements lie outside T1 under the inferred structure ({})", failure.rejected,
                                           record.inferred->structure));
-  warn_of_gain(evaluation, m, record.warnings);
+  warn_of_gain(m, record.warnings);
 }
 
 /// Why a kernel of that name is not asked about a case of this op: the case's parameters would mean nothing to it.
@@ -156,7 +155,7 @@ Record judge_outputs(const Case& c, const Problem& problem, const Arithmetic& de
   record.measurement = measure(evaluation, run.outputs);
   record.bound_level = highest_level(record.measurement);
   record.verdict = verdict_of_outputs({c, problem, evaluation, record.measurement, run.outputs});
-  warn_of_gain(evaluation, record.measurement, record.warnings);
+  warn_of_gain(record.measurement, record.warnings);
   if (level >= Level::kT1 && evaluation.bound.tiers.empty() && record.verdict.kind == CaseVerdict::kClean)
     infer_structure(op, problem, declared, run.outputs, record);
   record.known_wrong = op.known_wrong(problem, evaluation);

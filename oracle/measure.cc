@@ -5,6 +5,7 @@
 #include <array>
 #include <cmath>
 #include <limits>
+#include <unordered_set>
 
 #include "oracle/accept.h"
 
@@ -54,20 +55,27 @@ bool is_worse(const ElementReport& a, const ElementReport& b) {
 }
 
 /// Least squares through the origin of e = value - mid on mid, elements weighted by 1 / ulp^2, since rounding to the output format
-/// is most of their noise; the error comes from the residuals.
+/// is their noise beyond tau. Equal values round equally, so that noise, ulp / sqrt(12) each, counts once per distinct code; the
+/// residuals give the error where they are larger.
 class Slope {
  public:
-  void add(double mid, double e, double unit) {
+  void add(double mid, double e, double tau, double unit, std::uint64_t code) {
     const double x = mid / unit, y = e / unit;
-    xx_ += x * x, xy_ += x * y, yy_ += y * y, n_ += 1;
+    xx_ += x * x, xy_ += x * y, yy_ += y * y, reach_ += std::abs(x) * tau / unit, n_ += 1;
+    codes_.insert(code);
   }
   double gain() const { return xx_ > 0 ? xy_ / xx_ : 0; }
   double error() const {
-    return n_ > 1 && xx_ > 0 ? std::sqrt(std::max(0.0, yy_ - xy_ * gain()) / (n_ - 1) / xx_) : kInf;
+    if (!(n_ > 1 && xx_ > 0)) return kInf;
+    const double scatter = std::max(0.0, yy_ - xy_ * gain()) / (n_ - 1);
+    const double rounding = n_ / static_cast<double>(codes_.size()) / 12;
+    return std::sqrt(std::max(scatter, rounding) / xx_);
   }
+  double budget() const { return xx_ > 0 ? reach_ / xx_ : kInf; }
 
  private:
-  double xx_ = 0, xy_ = 0, yy_ = 0, n_ = 0;
+  double xx_ = 0, xy_ = 0, yy_ = 0, reach_ = 0, n_ = 0;
+  std::unordered_set<std::uint64_t> codes_;
 };
 
 TierMeasure measure_tier(Level level, const OutputTruth& truth, const OutputBound& bound, const OutputTier& tier,
@@ -89,13 +97,15 @@ TierMeasure measure_tier(Level level, const OutputTruth& truth, const OutputBoun
     taus.push_back(tier.tau[i]);
     ulps.push_back(tier.tau[i] / unit);
     const ElementReport element = report(truth, i, code, tier.mid[i], 0, tier.tau[i], used, rejected);
-    if (std::isfinite(element.error)) slope.add(tier.mid[i], element.value - tier.mid[i], unit);
+    if (std::isfinite(element.error) && std::abs(tier.mid[i]) >= info(format).min_normal)
+      slope.add(tier.mid[i], element.value - tier.mid[i], tier.tau[i], unit, code);
     if (is_worse(element, m.worst)) m.worst = element;
   }
   m.median_tau = median(std::move(taus));
   m.median_tau_ulp = median(std::move(ulps));
   m.gain = slope.gain();
   m.gain_error = slope.error();
+  m.gain_budget = slope.budget();
   return m;
 }
 

@@ -32,7 +32,8 @@ struct TierMeasure {
   std::int64_t rejected = 0;       ///< outside the level's set, whether or not inside T0's
   std::int64_t bit_equal = 0;      ///< equal to the level's rounded mid
   double median_tau = 0, median_tau_ulp = 0;
-  double gain = 0, gain_error = 0; ///< slope of value - mid on mid over the judged elements, and its standard error
+  double gain = 0, gain_error = 0; ///< slope of value - mid on mid over the judged normal elements, and its standard error
+  double gain_budget = 0;          ///< the largest slope that errors inside tau allow before output rounding
   ElementReport worst;
 };
 

@@ -84,6 +84,7 @@ nlohmann::json to_json(const TierMeasure& t) {
           {"median_tau_ulp", number_to_json(t.median_tau_ulp)},
           {"gain", number_to_json(t.gain)},
           {"gain_error", number_to_json(t.gain_error)},
+          {"gain_budget", number_to_json(t.gain_budget)},
           {"worst", to_json(t.worst)}};
 }
 
@@ -99,6 +100,7 @@ TierMeasure tier_from_json(const JsonField& field) {
   t.median_tau_ulp = field["median_tau_ulp"].number();
   t.gain = field["gain"].number();
   t.gain_error = field["gain_error"].number();
+  t.gain_budget = field["gain_budget"].number();
   t.worst = element_from_json(field["worst"]);
   return t;
 }

@@ -136,6 +136,7 @@ TEST(Tiers, ACommonFactorShowsAsGainWithItsError) {
   EXPECT_NEAR(tier.gain, 1e-4, 5 * tier.gain_error);
   EXPECT_GT(tier.gain_error, 1e-8);
   EXPECT_LT(tier.gain_error, 1e-6);
+  EXPECT_NEAR(tier.gain_budget, 0.7, 0.2) << "tau is 1 on values between 1 and 2";
 }
 
 TEST(Vacuity, ATierThatRejectsZeroMakesACaseWorthwhile) {

@@ -111,6 +111,7 @@ Record tiered_record() {
   tier.median_tau_ulp = 0.125;
   tier.gain = -2e-5;
   tier.gain_error = 1e-6;
+  tier.gain_budget = 3e-6;
   tier.worst = record.measurement.outputs[0].worst;
   record.measurement.outputs[0].tiers = {tier};
   record.measurement.outputs[0].median_tau_ulp = 2.5;
