@@ -3,7 +3,9 @@
 
     python3 bench/judge_dumps.py FOLDER [--assay build/release/assay]
 
-Each dump is judged twice: with nothing declared (the union over the family), and by the arithmetic of fa2_<dtype>.
+Each dump is judged twice: with nothing declared (the union over the family), and at level T0 by the arithmetic of
+fa2_<dtype>, whose tiles are not theirs. A second table
+lists the structure that `assay judge` infers from the bits of each output where nothing is declared.
 """
 
 import argparse
@@ -25,14 +27,17 @@ def main():
     parser.add_argument("folder", type=pathlib.Path)
     parser.add_argument("--assay", default="build/release/assay")
     arguments = parser.parse_args()
-    rows, findings = collections.defaultdict(lambda: collections.Counter()), []
+    rows, findings, structures = collections.defaultdict(lambda: collections.Counter()), [], []
     for dump in sorted(arguments.folder.glob("*.safetensors")):
         backend, dtype = dump.name.split("_")[:2]
         row = rows[backend, dtype]
-        for level, options in (("undeclared", []), ("declared", ["--as", f"fa2_{dtype}"])):
+        for level, options in (("undeclared", []), ("declared", ["--as", f"fa2_{dtype}", "--level", "t0"])):
             record = judge(arguments.assay, dump, *options)
             kind = record["verdict"]["kind"]
             row[level, kind] += 1
+            if found := record.get("inferred"):
+                shares = " | ".join(f"{found[share]:.1%}" for share in ("bit_equal", "runner_up", "rounded_truth"))
+                structures.append(f"| {dump.stem} | {found['structure']} | {shares} | {len(record.get('warnings', []))} |")
             if kind in ("finding", "unclassified"):
                 findings.append(f"{dump.name} ({level}): {record['verdict'].get('mode', kind)}: {record['verdict']['evidence']}")
         o = record["measurement"]["outputs"][0]
@@ -49,6 +54,9 @@ def main():
     print()
     for finding in findings:
         print(f"- {finding}")
+    print("\n| dump | inferred structure | bit-equal to its replay | to the runner-up | to the rounded truth | warnings at its T1 |")
+    print("| --- | --- | --- | --- | --- | --- |")
+    print("\n".join(structures))
 
 
 if __name__ == "__main__":
