@@ -254,13 +254,9 @@ bool RowBudget::output(const Channels& ch, bool may_refine, RowBound& bound) {
                            floors + pv_floor) *
                               slack +
                           tiny;
-    bool from_hull = false;
+    bool from_hull = !(w < kInf);
     if (!(lost > 0) || !(kept > 0) || !(tau >= 0)) tau = kInf;
-    if (!(lost > 0.5) || !known) {
-      const double weights = tau;
-      tau = kept > 0.5 ? std::min(tau, convex) : kInf;
-      from_hull = tau < weights || tau == kInf;
-    }
+    if (convex < tau && kept > 0.5) tau = convex, from_hull = true;
     bound.o_tau.push_back(tau);
     if (shares_ == nullptr) continue;
     const double weights = w * inflate * slack;
