@@ -1,4 +1,5 @@
-// Recipes for partial states of a merge: log-sum-exps by part and row, empty parts, and what stands in the output of an empty part.
+// Recipes for partial states of a merge: log-sum-exps by part and row, empty parts, and what stands in the output of an
+// empty part.
 #include <algorithm>
 #include <array>
 #include <limits>
@@ -22,8 +23,11 @@ void part_near_ties(const Field& f, const Row& row, std::span<double> out) {
     out[r] = unit_uniform(choice.bits(static_cast<std::int64_t>(r))) < f.args[1] ? above : value;
 }
 
-/// Parts are positions; rows are the elements of a run of log-sum-exps and the heads of outputs, so both see the same holes.
-bool is_hole(std::int64_t part, std::int64_t row, double every) { return (part + row) % static_cast<std::int64_t>(every) == 0; }
+/// Parts are positions; rows are the elements of a run of log-sum-exps and the heads of outputs, so both see the same
+/// holes.
+bool is_hole(std::int64_t part, std::int64_t row, double every) {
+  return (part + row) % static_cast<std::int64_t>(every) == 0;
+}
 
 void part_holes(const Field& f, const Row& row, std::span<double> out) {
   fill_normal(stream_of(f, row), f.args[2], 0.0, out);
@@ -34,7 +38,8 @@ void part_holes(const Field& f, const Row& row, std::span<double> out) {
 void hole_values(const Field& f, const Row& row, std::span<double> out) {
   fill_normal(stream_of(f, row), 1.0, 0.0, out);
   if (!is_hole(row.position, row.head, f.args[0])) return;
-  const std::array<double, 4> kinds{0.0, info(f.format).max_finite, std::numeric_limits<double>::quiet_NaN(), kInfinity};
+  const std::array<double, 4> kinds{0.0, info(f.format).max_finite, std::numeric_limits<double>::quiet_NaN(),
+                                    kInfinity};
   std::fill(out.begin(), out.end(), kinds[static_cast<std::size_t>(f.args[1])]);
 }
 
@@ -61,7 +66,8 @@ std::vector<Recipe> part_recipes() {
        true},
       {"hole_values",
        {{"every", 3, 1, kMany, true}, {"kind", 2, 0, 3, true}},
-       "for o_parts with lse_parts=part_holes: normal; in the holes 0, the largest number, NaN or infinity (kind 0 to 3)",
+       "for o_parts with lse_parts=part_holes: normal; in the holes 0, the largest number, NaN or infinity (kind 0 to "
+       "3)",
        hole_values,
        Fits::kVectors,
        true,

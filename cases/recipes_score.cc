@@ -14,7 +14,8 @@ void score_rising(const Field& f, const Row& row, std::span<double> out) {
   const Stream peaks = stream_of(f, row), lower = stream_of(f, row, 1);
   for (std::size_t j = 0; j < out.size(); ++j) {
     const std::size_t t = j / tile, in_tile = std::min(tile, out.size() - t * tile);
-    const bool is_peak = j % tile == static_cast<std::size_t>(below(peaks.bits(static_cast<std::int64_t>(t)), static_cast<std::int64_t>(in_tile)));
+    const bool is_peak = j % tile == static_cast<std::size_t>(below(peaks.bits(static_cast<std::int64_t>(t)),
+                                                                    static_cast<std::int64_t>(in_tile)));
     const double peak = f.args[2] - f.args[0] * static_cast<double>(tiles - 1 - t);
     out[j] = kLn2 * (is_peak ? peak : peak - 0.5 - 3.5 * unit_uniform(lower.bits(static_cast<std::int64_t>(j))));
   }

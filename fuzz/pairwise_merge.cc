@@ -4,11 +4,12 @@
 namespace assay {
 namespace {
 
-const Levels kShapes{"parts=1 rows=3", "parts=2 rows=1",  "parts=2 rows=5",  "parts=3 rows=4", "parts=4 rows=7",  "parts=5 rows=2",
-                     "parts=7 rows=3", "parts=8 rows=16", "parts=9 rows=2",  "parts=16 rows=5", "parts=31 rows=2", "parts=64 rows=3",
-                     "parts=128 rows=2", "parts=300 rows=1", "parts=2 rows=130"};
+const Levels kShapes{"parts=1 rows=3",  "parts=2 rows=1",  "parts=2 rows=5",   "parts=3 rows=4",   "parts=4 rows=7",
+                     "parts=5 rows=2",  "parts=7 rows=3",  "parts=8 rows=16",  "parts=9 rows=2",   "parts=16 rows=5",
+                     "parts=31 rows=2", "parts=64 rows=3", "parts=128 rows=2", "parts=300 rows=1", "parts=2 rows=130"};
 const Levels kDims{"dv=64", "dv=1", "dv=3", "dv=8", "dv=17", "dv=40", "dv=128"};
-const Levels kFormats{"dtype=bf16", "dtype=fp16", "dtype=fp32", "dtype=bf16 out=fp32", "dtype=fp32 out=bf16", "dtype=fp16 out=fp32"};
+const Levels kFormats{"dtype=bf16",          "dtype=fp16",          "dtype=fp32",
+                      "dtype=bf16 out=fp32", "dtype=fp32 out=bf16", "dtype=fp16 out=fp32"};
 const Levels kBases{"", "base=2"};
 const Levels kLse{"", "", "lse=no"};
 const Levels kEmpty{"", "empty=nan", "empty_lse=inf", "empty=nan empty_lse=inf"};
@@ -62,7 +63,8 @@ const Levels kAdversarialRecipes{
 Plan merge_plan(std::string_view suite) {
   const bool edge = suite == "edge";
   return {"merge",
-          {edge ? kEdgeRecipes : kAdversarialRecipes, kShapes, kDims, kFormats, kBases, kLse, kEmpty, kNonfinite, kMemory, kPoisons},
+          {edge ? kEdgeRecipes : kAdversarialRecipes, kShapes, kDims, kFormats, kBases, kLse, kEmpty, kNonfinite,
+           kMemory, kPoisons},
           edge ? std::size_t{120} : std::size_t{220},
           edge ? std::uint64_t{31} : std::uint64_t{32}};
 }

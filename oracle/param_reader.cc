@@ -19,7 +19,8 @@ ParamReader::ParamReader(std::string_view op, std::span<const ParamInfo> known, 
 }
 
 void ParamReader::bad(std::string_view key, std::string_view why) const {
-  throw InputError("case: " + std::string(op_) + " " + std::string(key) + "=" + std::string(text(key)) + ": " + std::string(why));
+  throw InputError("case: " + std::string(op_) + " " + std::string(key) + "=" + std::string(text(key)) + ": " +
+                   std::string(why));
 }
 
 std::string_view ParamReader::text(std::string_view key) const {
@@ -34,7 +35,8 @@ std::int64_t ParamReader::integer(std::string_view key, std::int64_t low, std::i
   std::int64_t number = 0;
   const auto [end, status] = std::from_chars(value.data(), value.data() + value.size(), number);
   if (status != std::errc{} || end != value.data() + value.size()) bad(key, "not an integer");
-  if (number < low || number > high) bad(key, "must lie in [" + std::to_string(low) + ", " + std::to_string(high) + "]");
+  if (number < low || number > high)
+    bad(key, "must lie in [" + std::to_string(low) + ", " + std::to_string(high) + "]");
   return number;
 }
 
@@ -67,7 +69,8 @@ std::size_t ParamReader::choice(std::string_view key, std::span<const std::strin
 Params without_defaults(std::span<const ParamInfo> known, const Params& all) {
   Params out;
   for (const ParamInfo& info : known)
-    if (const std::string* value = all.find(info.key); value != nullptr && *value != info.default_value) out.set(info.key, *value);
+    if (const std::string* value = all.find(info.key); value != nullptr && *value != info.default_value)
+      out.set(info.key, *value);
   return out;
 }
 

@@ -12,7 +12,8 @@
 
 namespace assay {
 
-/// Reads the values of one case. Every function throws InputError "case: OP KEY=VALUE: why" for a value that it cannot take.
+/// Reads the values of one case. Every function throws InputError "case: OP KEY=VALUE: why" for a value that it cannot
+/// take.
 class ParamReader {
  public:
   /// Throws if a key is none of `known`. `params` must outlive the reader.

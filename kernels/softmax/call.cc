@@ -38,7 +38,8 @@ void SoftmaxCall::load(std::int64_t row, SoftmaxInput& input) const {
   for (std::size_t j = 0; j < n; ++j) {
     input.x[j] = static_cast<float>(x_.value(x_.element(row, j)));
     if (params_.data_mask == DataMask::kBool) input.keep[j] = mask_.code(mask_.element(row, j)) != 0 ? 1 : 0;
-    if (params_.data_mask == DataMask::kAdditive) input.bias[j] = static_cast<float>(mask_.value(mask_.element(row, j)));
+    if (params_.data_mask == DataMask::kAdditive)
+      input.bias[j] = static_cast<float>(mask_.value(mask_.element(row, j)));
   }
 }
 

@@ -45,8 +45,10 @@ class OnlineRow {
     m_ = -kInfinity;
     l_ = {};
     for (std::size_t j = 0; j < in.x.size(); ++j) {
-      if (folded_) in.x[j] = params_.scale < 0 ? -in.x[j] : in.x[j];
-      else in.x[j] *= params_.scale;
+      if (folded_)
+        in.x[j] = params_.scale < 0 ? -in.x[j] : in.x[j];
+      else
+        in.x[j] *= params_.scale;
       if (params_.data_mask == DataMask::kAdditive) in.x[j] += in.bias[j];
     }
   }

@@ -12,9 +12,11 @@ std::vector<double> values(const std::string& source, std::string role, Format f
                            std::vector<std::int64_t> shape) {
   InputSpec spec;
   spec.axes = std::move(axes);
-  spec.layout = {.role = std::move(role), .format = format, .shape = std::move(shape), .strides = {}, .offset = 0, .storage = 0};
+  spec.layout = {
+      .role = std::move(role), .format = format, .shape = std::move(shape), .strides = {}, .offset = 0, .storage = 0};
   spec.layout.strides.assign(spec.layout.shape.size(), 1);
-  for (std::size_t i = spec.layout.shape.size(); i-- > 1;) spec.layout.strides[i - 1] = spec.layout.strides[i] * spec.layout.shape[i];
+  for (std::size_t i = spec.layout.shape.size(); i-- > 1;)
+    spec.layout.strides[i - 1] = spec.layout.strides[i] * spec.layout.shape[i];
   spec.layout.storage = spec.layout.count();
   const Tensor tensor{spec.layout, std::vector<std::byte>(static_cast<std::size_t>(spec.layout.storage_bytes()))};
   Tensor filled = tensor;
@@ -35,7 +37,8 @@ TEST(ScoreRecipes, RisingMaximaRiseByTheStep) {
     for (std::size_t row = 0; row < 3; ++row)
       for (std::size_t t = 0; t < 7; ++t) {
         double most = -1e9;
-        for (std::size_t j = 16 * t; j < std::min<std::size_t>(100, 16 * t + 16); ++j) most = std::max(most, x[row * 100 + j]);
+        for (std::size_t j = 16 * t; j < std::min<std::size_t>(100, 16 * t + 16); ++j)
+          most = std::max(most, x[row * 100 + j]);
         EXPECT_NEAR(most, kLn2 * (3 - step * static_cast<double>(6 - t)), 1e-12) << source << t;
       }
   }
@@ -56,7 +59,10 @@ TEST(ScoreRecipes, NearTiesAreOneStepApartAndPeaksAreOnePerRow) {
   EXPECT_GT(above, 150);
   EXPECT_LT(above, 250);
   const std::vector<double> peaks = values("score_peak(50)@1", "x", Format::kFp32, "qk", {20, 30});
-  for (std::size_t row = 0; row < 20; ++row) EXPECT_EQ(std::count(peaks.begin() + 30 * static_cast<int>(row), peaks.begin() + 30 * static_cast<int>(row) + 30, 50.0), 1);
+  for (std::size_t row = 0; row < 20; ++row)
+    EXPECT_EQ(
+        std::count(peaks.begin() + 30 * static_cast<int>(row), peaks.begin() + 30 * static_cast<int>(row) + 30, 50.0),
+        1);
 }
 
 TEST(PartRecipes, HolesOfBothTensorsAreTheSame) {
@@ -67,14 +73,16 @@ TEST(PartRecipes, HolesOfBothTensorsAreTheSame) {
     for (std::size_t row = 0; row < 7; ++row) {
       const bool hole = lse[part * 7 + row] == -INFINITY;
       holes += hole;
-      for (std::size_t c = 0; c < 4; ++c) EXPECT_EQ(std::isnan(o[(part * 7 + row) * 4 + c]), hole) << part << " " << row;
+      for (std::size_t c = 0; c < 4; ++c)
+        EXPECT_EQ(std::isnan(o[(part * 7 + row) * 4 + c]), hole) << part << " " << row;
     }
   EXPECT_EQ(holes, 12);
   EXPECT_EQ(values("part_holes(1,1)", "lse_parts", Format::kFp32, "sh", {2, 2}), std::vector<double>(4, INFINITY));
 }
 
 TEST(PartRecipes, LevelsGrowByPart) {
-  EXPECT_EQ(values("part_levels(-3)", "lse_parts", Format::kFp32, "sh", {3, 2}), (std::vector<double>{0, 0, -3, -3, -6, -6}));
+  EXPECT_EQ(values("part_levels(-3)", "lse_parts", Format::kFp32, "sh", {3, 2}),
+            (std::vector<double>{0, 0, -3, -3, -6, -6}));
   EXPECT_THROW(values("hole_values", "lse_parts", Format::kFp32, "sh", {3, 2}), std::exception);
 }
 

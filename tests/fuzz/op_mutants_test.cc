@@ -1,4 +1,5 @@
-// Mutants of softmax and merge: each is rejected where its fault applies, at the element where it starts, and nowhere else.
+// Mutants of softmax and merge: each is rejected where its fault applies, at the element where it starts, and nowhere
+// else.
 #include <gtest/gtest.h>
 
 #include <set>
@@ -15,7 +16,9 @@ class OpMutant : public testing::Test {
   static void SetUpTestSuite() { runner_ = worker_runner({{ASSAY_MUTANTS_PROGRAM, "worker"}}).release(); }
   static void TearDownTestSuite() { delete runner_; }
 
-  static Record run(const std::string& kernel, const std::string& line) { return run_case(parse_case(line), kernel, *runner_); }
+  static Record run(const std::string& kernel, const std::string& line) {
+    return run_case(parse_case(line), kernel, *runner_);
+  }
   static std::int64_t rejected(const Record& record, std::string_view role) {
     for (const OutputMeasure& output : record.measurement.outputs)
       if (output.role == role) return output.rejected;
@@ -33,7 +36,8 @@ TEST_F(OpMutant, ASumThatIsNotRescaledIsRejectedFromTheStepOnWhereTheMaximumRise
   EXPECT_EQ(rejected(risen, "l"), 3);  // steps 2, 3 and 4
   EXPECT_EQ(rejected(risen, "m"), 0);
   EXPECT_EQ(rejected(risen, "lse"), 1);
-  EXPECT_EQ(run(kernel, "softmax n=40 dtype=fp32 steps=8 lse=e x=score_rising(-3,8)@1").verdict.kind, CaseVerdict::kClean);
+  EXPECT_EQ(run(kernel, "softmax n=40 dtype=fp32 steps=8 lse=e x=score_rising(-3,8)@1").verdict.kind,
+            CaseVerdict::kClean);
   // Without states and LSE the error of y alone gives it away.
   EXPECT_EQ(run(kernel, "softmax n=300 dtype=fp32 x=score_rising(1,64)@1").verdict.kind, CaseVerdict::kUnclassified);
 }

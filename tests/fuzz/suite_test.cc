@@ -1,4 +1,5 @@
-// Suites: distinct lines, a pairwise cover, long keys in a quarter of them; and no correct kernel has a finding on a sample.
+// Suites: distinct lines, a pairwise cover, long keys in a quarter of them; and no correct kernel has a finding on a
+// sample.
 #include <algorithm>
 #include <map>
 #include <set>
@@ -40,7 +41,8 @@ TEST(Suites, TheFourThatGateHaveTwoThousandCasesAndAQuarterWithLongKeys) {
   std::size_t long_keys = 0;
   for (const char* suite : {"edge", "adversarial", "real", "llm_like"})
     for (const Case& c : cases_of(suite))
-      if (c.op == "attention" && lines.insert(print_case(c)).second) long_keys += attention_params(c.params).len_kv >= 1024;
+      if (c.op == "attention" && lines.insert(print_case(c)).second)
+        long_keys += attention_params(c.params).len_kv >= 1024;
   EXPECT_GE(lines.size(), 2000U);
   EXPECT_GE(4 * long_keys, lines.size());
 }
@@ -51,7 +53,8 @@ TEST(Suites, EveryOpHasItsCasesAndKernelsThatTakeEachOfThem) {
   for (const char* suite : {"edge", "adversarial"})
     for (const Case& c : cases_of(suite)) {
       lines[c.op].insert(print_case(c));
-      EXPECT_TRUE(std::any_of(kernels.begin(), kernels.end(), [&](const KernelIdentity& k) { return takes(k, c); })) << print_case(c);
+      EXPECT_TRUE(std::any_of(kernels.begin(), kernels.end(), [&](const KernelIdentity& k) { return takes(k, c); }))
+          << print_case(c);
       EXPECT_TRUE(coverage_cells(c).contains("recipe") && coverage_cells(c).contains("dtype")) << print_case(c);
     }
   for (const Op* op : all_ops()) EXPECT_GE(lines[std::string(op->name)].size(), 150U) << op->name;
@@ -64,14 +67,17 @@ TEST(Suites, AKernelTakesCasesOfItsOpAndFormatOnly) {
   EXPECT_FALSE(takes(bf16, parse_case("merge dtype=fp16")));
   EXPECT_FALSE(takes(bf16, parse_case("attention")));
   EXPECT_TRUE(takes(any, parse_case("softmax dtype=fp32")));
-  EXPECT_EQ(run_case(parse_case("merge"), "softmax_online_bf16", *in_process_runner()).verdict.kind, CaseVerdict::kSkipped);
+  EXPECT_EQ(run_case(parse_case("merge"), "softmax_online_bf16", *in_process_runner()).verdict.kind,
+            CaseVerdict::kSkipped);
 }
 
 TEST(Suites, AdversarialCoversEveryPairOfRecipeMaskLayoutDtypeAndResidue) {
   const std::vector<std::string> cells{"recipe", "mask", "layout", "dtype", "residue"};
   std::map<std::string, std::set<std::string>> values;
   std::set<std::string> pairs;
-  const auto pair = [](const auto& a, const auto& va, const auto& b, const auto& vb) { return a + "=" + va + " " + b + "=" + vb; };
+  const auto pair = [](const auto& a, const auto& va, const auto& b, const auto& vb) {
+    return a + "=" + va + " " + b + "=" + vb;
+  };
   for (const Case& c : cases_of("adversarial")) {
     if (c.op != "attention") continue;
     const auto cell = coverage_cells(c);

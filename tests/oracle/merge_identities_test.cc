@@ -15,7 +15,9 @@ namespace {
 
 const Op& merge() { return op_named("merge"); }
 
-Evaluation evaluate(const Problem& problem, const Arithmetic& arithmetic) { return merge().evaluate(problem, arithmetic, Level::kT0); }
+Evaluation evaluate(const Problem& problem, const Arithmetic& arithmetic) {
+  return merge().evaluate(problem, arithmetic, Level::kT0);
+}
 
 bool rejects(const Evaluation& e, std::size_t output, std::size_t i, double value) {
   return !accepted(e, output, i, encode(e.truth.outputs[output].layout.format, value));
@@ -27,7 +29,11 @@ struct Part {
 };
 
 Problem row_of(const std::vector<Part>& parts, const std::string& base = "e") {
-  const Params p = make_params({{"parts", std::to_string(parts.size())}, {"dv", "1"}, {"dtype", "fp32"}, {"base", base}, {"empty_part", "either"}});
+  const Params p = make_params({{"parts", std::to_string(parts.size())},
+                                {"dv", "1"},
+                                {"dtype", "fp32"},
+                                {"base", base},
+                                {"empty_part", "either"}});
   std::size_t o = 0, lse = 0;
   return make_op_problem(merge(), p, [&](const TensorLayout& t) {
     return encode(Format::kFp32, t.role == "o_parts" ? parts[o++].o : parts[lse++].lse);
@@ -85,9 +91,11 @@ TEST(MergeIdentity, MergingInGroupsIsMergingAtOnceUpToTheGroupsRounding) {
   Dice dice(3);
   for (int i = 0; i < 300; ++i) {
     const std::vector<Part> parts = random_parts(dice, 5);
-    const Part whole = merged(parts), left = merged({parts[0], parts[1]}), right = merged({parts[2], parts[3], parts[4]});
+    const Part whole = merged(parts), left = merged({parts[0], parts[1]}),
+               right = merged({parts[2], parts[3], parts[4]});
     const Part rounded = merged({{fp32(left.lse), fp32(left.o)}, {fp32(right.lse), fp32(right.o)}});
-    // d o = sum of weights times the parts' roundings, and weight changes of a quarter of the LSEs' at most; |o| <= 3, |lse| <= 6.
+    // d o = sum of weights times the parts' roundings, and weight changes of a quarter of the LSEs' at most; |o| <= 3,
+    // |lse| <= 6.
     EXPECT_NEAR(rounded.o, whole.o, 3 * 0x1p-24 + 6 * (0.25 * 2 * 6 * 0x1p-24));
     EXPECT_NEAR(rounded.lse, whole.lse, 6 * 0x1p-24 * 1.01);
   }
@@ -112,12 +120,14 @@ TEST(MergeIdentity, TheBaseIsTheUnitOfTheLse) {
 }
 
 TEST(MergeIdentity, PartialSoftmaxStatesMergeToTheWhole) {
-  // LSEs of two halves of a softmax row, rounded to fp32, merge to the row's; o with v = 1 in one half and 0 in the other is its weight.
+  // LSEs of two halves of a softmax row, rounded to fp32, merge to the row's; o with v = 1 in one half and 0 in the
+  // other is its weight.
   const Truth whole = op_named("softmax").reference(materialize(parse_case("softmax n=60 dtype=fp32 lse=e")), 128);
   std::vector<double> lse;
   Problem problem = materialize(parse_case("softmax n=60 dtype=fp32 lse=e mask=bool mask.data=all"));
   for (const bool first : {true, false}) {
-    for (std::int64_t j = 0; j < 60; ++j) store_code(input(problem, "mask").bytes.data(), Format::kUint8, j, (j < 25) == first);
+    for (std::int64_t j = 0; j < 60; ++j)
+      store_code(input(problem, "mask").bytes.data(), Format::kUint8, j, (j < 25) == first);
     lse.push_back(op_named("softmax").reference(problem, 128).outputs[1].mid[0]);
   }
   const Part both = merged({{fp32(lse[0]), 1}, {fp32(lse[1]), 0}});
@@ -147,9 +157,10 @@ TEST(MergeBound, IsRelativeToThePartsThatCancel) {
 
 TEST(MergeBound, NothingShrinksWhenAFieldBecomesUnknown) {
   const auto runner = in_process_runner();
-  for (const char* line : {"merge parts=5 rows=3 dv=8", "merge parts=9 rows=2 dv=8 base=2 dtype=fp32 lse_parts=part_levels(2)@1",
-                           "merge parts=40 rows=2 dv=4 dtype=fp16 lse_parts=part_levels(-0.5,1)@1",
-                           "merge parts=4 rows=5 dv=4 lse_parts=part_holes(2)@2"}) {
+  for (const char* line :
+       {"merge parts=5 rows=3 dv=8", "merge parts=9 rows=2 dv=8 base=2 dtype=fp32 lse_parts=part_levels(2)@1",
+        "merge parts=40 rows=2 dv=4 dtype=fp16 lse_parts=part_levels(-0.5,1)@1",
+        "merge parts=4 rows=5 dv=4 lse_parts=part_holes(2)@2"}) {
     const Problem problem = materialize(parse_case(line));
     int compared = 0;
     for (const KernelIdentity& kernel : runner->kernels()) {
@@ -170,7 +181,8 @@ TEST(MergeBound, TermsSumToTau) {
   Arithmetic sum;
   sum.normalize = Normalize::kDivide;
   for (const Arithmetic& arithmetic : {sum, Arithmetic{}})
-    for (const char* line : {"merge parts=5 rows=3 dv=8", "merge parts=9 rows=2 dv=3 base=2 lse_parts=part_levels(2)@1"}) {
+    for (const char* line :
+         {"merge parts=5 rows=3 dv=8", "merge parts=9 rows=2 dv=3 base=2 lse_parts=part_levels(2)@1"}) {
       const Problem problem = materialize(parse_case(line));
       const Bound bound = evaluate(problem, arithmetic).bound;
       const std::vector<BoundTerm> terms = merge().bound_terms(problem, arithmetic);
@@ -191,7 +203,8 @@ TEST(MergeBound, PlantedFaultsOfSizeZeroAreTheTruthAndOfFullSizeAreSeen) {
     bool seen = false;
     for (std::size_t k = 0; k < none.size(); ++k)
       for (std::size_t i = 0; i < none[k].size(); ++i) {
-        EXPECT_NEAR(none[k][i], e.truth.outputs[k].mid[i], 1e-12 * (1 + std::abs(none[k][i]))) << fault << " " << k << " " << i;
+        EXPECT_NEAR(none[k][i], e.truth.outputs[k].mid[i], 1e-12 * (1 + std::abs(none[k][i])))
+            << fault << " " << k << " " << i;
         seen = seen || rejects(e, k, i, whole[k][i]);
       }
     EXPECT_TRUE(seen) << merge().planted_faults()[fault].name;
@@ -216,7 +229,8 @@ TEST(MergeDigits, AreCertifiedForBothOutputsAndEmptyForClasses) {
 }
 
 TEST(MergeParams, AreCanonicalAndBadOnesNamed) {
-  EXPECT_EQ(print_case(parse_case("merge base=e lse=yes parts=2 out=bf16 layout=parts")), "merge o_parts=normal@1 lse_parts=normal@2");
+  EXPECT_EQ(print_case(parse_case("merge base=e lse=yes parts=2 out=bf16 layout=parts")),
+            "merge o_parts=normal@1 lse_parts=normal@2");
   EXPECT_EQ(print_case(parse_case("merge dtype=fp32 base=2 layout=rows pad=3")),
             "merge dtype=fp32 base=2 layout=rows pad=3 o_parts=normal@1 lse_parts=normal@2");
   for (const char* text : {"parts=-1", "empty=mean", "base=10", "lse=e", "dtype=e4m3", "dv=0"}) {

@@ -1,4 +1,5 @@
-// Merge: the ball reference and the fp64 truth against an independent MPFR evaluation; correct kernels against the bound.
+// Merge: the ball reference and the fp64 truth against an independent MPFR evaluation; correct kernels against the
+// bound.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -29,7 +30,8 @@ const Tensor& input_of(const Problem& problem, std::string_view role) {
 
 double lse_part(const Problem& problem, std::int64_t part, std::int64_t row) {
   const Tensor& t = input_of(problem, "lse_parts");
-  return decode(t.layout.format, load_code(t.bytes.data(), t.layout.format, part * t.layout.strides[0] + row * t.layout.strides[1]));
+  return decode(t.layout.format,
+                load_code(t.bytes.data(), t.layout.format, part * t.layout.strides[0] + row * t.layout.strides[1]));
 }
 
 double o_part(const Problem& problem, std::int64_t part, std::int64_t row, std::int64_t c) {
@@ -58,8 +60,10 @@ Outputs independent(const Problem& problem) {
     bool nan = false, plus = false;
     for (std::int64_t s = 0; s < p.parts; ++s) {
       const double lse = lse_part(problem, s, row);
-      if (lse == -kInf || (lse == kInf && p.plus_inf_is_empty)) empty.push_back(s);
-      else full.push_back(s), nan = nan || lse != lse, plus = plus || lse == kInf;
+      if (lse == -kInf || (lse == kInf && p.plus_inf_is_empty))
+        empty.push_back(s);
+      else
+        full.push_back(s), nan = nan || lse != lse, plus = plus || lse == kInf;
     }
     Real sum = 0, largest = 0;  // weights relative to it
     std::vector<Real> weights;
@@ -70,10 +74,14 @@ Outputs independent(const Problem& problem) {
       for (const Real& w : weights) sum += w;
     }
     Expected lse;
-    if (nan) lse.classes = kNan;
-    else if (plus) lse.classes = kNan | kPlusInf;
-    else if (full.empty()) lse.classes = p.empty_lse == EmptyLse::kMinusInf ? kMinusInf : kPlusInf;
-    else lse = {kNumber, largest + mp::log(sum) / log_base, 1};
+    if (nan)
+      lse.classes = kNan;
+    else if (plus)
+      lse.classes = kNan | kPlusInf;
+    else if (full.empty())
+      lse.classes = p.empty_lse == EmptyLse::kMinusInf ? kMinusInf : kPlusInf;
+    else
+      lse = {kNumber, largest + mp::log(sum) / log_base, 1};
     if (p.has_lse) out.lse.push_back(lse);
     for (std::int64_t c = 0; c < p.dim_v; ++c) {
       Expected o;
@@ -81,16 +89,22 @@ Outputs independent(const Problem& problem) {
       for (std::int64_t s : empty) stray = stray || !std::isfinite(o_part(problem, s, row, c));
       for (std::size_t i = 0; i < full.size(); ++i) {
         const double v = o_part(problem, full[i], row, c);
-        o_nan = o_nan || v != v, o_plus = o_plus || v == kInf, o_minus = o_minus || v == -kInf, o_nonzero = o_nonzero || v != 0;
+        o_nan = o_nan || v != v, o_plus = o_plus || v == kInf, o_minus = o_minus || v == -kInf,
+        o_nonzero = o_nonzero || v != 0;
         if (nan || plus || !std::isfinite(v)) continue;
         o.value += weights[i] * Real(v);
         o.scale += weights[i] * mp::abs(Real(v));
       }
-      if (nan || plus) o.classes = kNan;
-      else if (full.empty()) o.classes = p.empty_output == EmptyOutput::kNan ? kNan : kZero;
-      else if (o_nan || (o_plus && o_minus)) o.classes = kNan;
-      else if (o_plus || o_minus) o.classes = o_plus ? kPlusInf : kMinusInf;
-      else o.classes = o_nonzero ? kNumber : kZero;
+      if (nan || plus)
+        o.classes = kNan;
+      else if (full.empty())
+        o.classes = p.empty_output == EmptyOutput::kNan ? kNan : kZero;
+      else if (o_nan || (o_plus && o_minus))
+        o.classes = kNan;
+      else if (o_plus || o_minus)
+        o.classes = o_plus ? kPlusInf : kMinusInf;
+      else
+        o.classes = o_nonzero ? kNumber : kZero;
       if (stray && p.masked_nonfinite == MaskedNonfinite::kPropagates) o.classes |= kNan;
       if (sum > 0) o.value /= sum, o.scale /= sum;
       out.o.push_back(o);
@@ -123,8 +137,10 @@ Problem random_problem(Dice& dice) {
   const int lse_style = static_cast<int>(dice.between(0, 5));
   const std::int64_t special = dice.one_in(3) ? 8 : 0;
   return make_op_problem(merge(), params, [&](const TensorLayout& t) -> std::uint64_t {
-    if (t.role != "lse_parts") return special > 0 && dice.one_in(special) ? special_code(dice, t.format) : draw_code(dice, o, t.format);
-    if (dice.one_in(4)) return encode(t.format, dice.pick({-kInf, -kInf, -kInf, lse_style == 5 ? kInf - kInf : -kInf, kInf}));
+    if (t.role != "lse_parts")
+      return special > 0 && dice.one_in(special) ? special_code(dice, t.format) : draw_code(dice, o, t.format);
+    if (dice.one_in(4))
+      return encode(t.format, dice.pick({-kInf, -kInf, -kInf, lse_style == 5 ? kInf - kInf : -kInf, kInf}));
     if (lse_style == 4) return draw_code(dice, dice.pick({Draw::kRawBits, Draw::kExtremes}), t.format);
     const double scale = lse_style == 0 ? 1 : lse_style == 1 ? 20 : lse_style == 2 ? 1000 : 1e5;
     return encode(t.format, dice.real(-scale, scale));
@@ -146,7 +162,8 @@ void compare(const Truth& truth, const Outputs& expected, const Bound* bound, Ta
       if (!(all[i].classes & kNumber)) continue;
       ++tally.numbers;
       if (!(out.radius[i] < kInf)) {
-        ASSERT_TRUE(bound != nullptr && !bound->out_of_range[static_cast<std::size_t>(out.row[i])].empty()) << what << " " << i;
+        ASSERT_TRUE(bound != nullptr && !bound->out_of_range[static_cast<std::size_t>(out.row[i])].empty())
+            << what << " " << i;
         continue;
       }
       ASSERT_LE(mp::abs(all[i].value - Real(out.mid[i])), Real(out.radius[i]) + mp::ldexp(all[i].scale, -800))
@@ -162,13 +179,14 @@ TEST(Merge, ReferenceAndFp64AgreeWithAnIndependentEvaluation) {
     const Problem problem = random_problem(dice);
     const Outputs expected = independent(problem);
     const std::string what = "case " + std::to_string(i) + text_of(problem.params);
-    ASSERT_NO_FATAL_FAILURE(compare(merge().reference(problem, 128), expected, nullptr, reference, what + " reference"));
+    ASSERT_NO_FATAL_FAILURE(
+        compare(merge().reference(problem, 128), expected, nullptr, reference, what + " reference"));
     const Evaluation evaluation = merge().evaluate(problem, {}, Level::kT0);
     ASSERT_NO_FATAL_FAILURE(compare(evaluation.truth, expected, &evaluation.bound, fast, what + " fp64"));
   }
   EXPECT_GT(reference.numbers, 10000);
-  for (const int classes : {int{kZero}, int{kNan}, kNan | kZero, int{kPlusInf}, int{kMinusInf}, kNan | kPlusInf, kNan | kNumber,
-                            kNan | kMinusInf})
+  for (const int classes : {int{kZero}, int{kNan}, kNan | kZero, int{kPlusInf}, int{kMinusInf}, kNan | kPlusInf,
+                            kNan | kNumber, kNan | kMinusInf})
     EXPECT_GT(reference.classes[classes], 0) << classes;
 }
 
@@ -187,7 +205,8 @@ void run_kernels(const Problem& problem, const std::string& what, Used& used, st
       for (const OutputMeasure& output : m.outputs) {
         const ElementReport& worst = output.worst;
         ASSERT_EQ(output.rejected, 0) << kernel.name << " " << what << " " << output.role << " at " << worst.at << ": "
-                                      << worst.value << " for " << worst.mid << " tau " << worst.tau << " " << worst.error / worst.tau;
+                                      << worst.value << " for " << worst.mid << " tau " << worst.tau << " "
+                                      << worst.error / worst.tau;
         if (declared == Arithmetic{}) continue;
         judged += output.judged - output.unconstrained;
         double& most = used[kernel.name.substr(0, kernel.name.rfind('_')) + " " + output.role];

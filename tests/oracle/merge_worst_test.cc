@@ -1,5 +1,5 @@
-// The worst legal merge: every operation errs as far as its declaration allows, all in one direction; it must stay inside the bound,
-// and nearly reach it, so no term of the bound is missing or idle.
+// The worst legal merge: every operation errs as far as its declaration allows, all in one direction; it must stay
+// inside the bound, and nearly reach it, so no term of the bound is missing or idle.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -34,10 +34,14 @@ struct Merged {
 };
 
 /// exp(x) with the argument's and the function's error in direction s; exact for x = 0.
-double exponential(double x, double s) { return x == 0 ? 1 : std::exp(x * (1 - s * 3.1 * kU)) * (1 + s * kExponential); }
+double exponential(double x, double s) {
+  return x == 0 ? 1 : std::exp(x * (1 - s * 3.1 * kU)) * (1 + s * kExponential);
+}
 
-/// Weights of the parts in `up` err in direction s, the others against it; terms of channel c in the direction of s times their sign.
-Merged in_two_passes(const MergeProblem& problem, const MergeRow& row, double s, const std::vector<bool>& up, bool folded) {
+/// Weights of the parts in `up` err in direction s, the others against it; terms of channel c in the direction of s
+/// times their sign.
+Merged in_two_passes(const MergeProblem& problem, const MergeRow& row, double s, const std::vector<bool>& up,
+                     bool folded) {
   const auto dv = static_cast<std::size_t>(problem.params().dim_v);
   const double m = *std::max_element(row.lse.begin(), row.lse.end()) * problem.log_base();
   Merged out{std::vector<double>(dv, 0.0), 0};
@@ -89,7 +93,8 @@ std::pair<double, double> worst_shares(const std::string& line, bool chain, bool
   std::pair<double, double> shares;
   const auto share = [&](std::size_t output, std::size_t i, double value) {
     const double tau = e.bound.outputs[output].tau[i], mid = e.truth.outputs[output].mid[i];
-    EXPECT_TRUE(accepted(e, output, i, encode(Format::kFp32, value))) << line << " output " << output << " " << i << ": " << value << " for " << mid << " tau " << tau;
+    EXPECT_TRUE(accepted(e, output, i, encode(Format::kFp32, value)))
+        << line << " output " << output << " " << i << ": " << value << " for " << mid << " tau " << tau;
     return std::abs(value - mid) / tau;
   };
   for (const double s : {1.0, -1.0})
@@ -105,9 +110,12 @@ std::pair<double, double> worst_shares(const std::string& line, bool chain, bool
 
 TEST(MergeWorst, ALegalKernelAtItsLimitsStaysInsideAndUsesATenthOrMore) {
   // Which part of the bound leads: weights far apart; many equal parts; cancelling parts; large LSEs; base two.
-  const std::string lines[] = {"parts=2 dv=8 lse_parts=part_levels(10)", "parts=300 dv=4 o_parts=same_sign@1 lse_parts=constant(1)",
-                               "parts=4 dv=8 o_parts=cancelling_pairs@1 lse_parts=normal(0.1)@2", "parts=3 dv=8 lse_parts=normal(1,5000)@2",
-                               "parts=5 dv=8 base=2 lse_parts=normal(3)@2", "parts=64 dv=4 lse_parts=part_levels(-0.02)"};
+  const std::string lines[] = {"parts=2 dv=8 lse_parts=part_levels(10)",
+                               "parts=300 dv=4 o_parts=same_sign@1 lse_parts=constant(1)",
+                               "parts=4 dv=8 o_parts=cancelling_pairs@1 lse_parts=normal(0.1)@2",
+                               "parts=3 dv=8 lse_parts=normal(1,5000)@2",
+                               "parts=5 dv=8 base=2 lse_parts=normal(3)@2",
+                               "parts=64 dv=4 lse_parts=part_levels(-0.02)"};
   for (const std::string& line : lines)
     for (const bool chain : {false, true})
       for (const bool folded : {false, true}) {

@@ -1,4 +1,5 @@
-// Softmax: what must hold between cases, step by step and in parts; and that the bound, its terms and planted faults agree.
+// Softmax: what must hold between cases, step by step and in parts; and that the bound, its terms and planted faults
+// agree.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -39,7 +40,8 @@ Problem row_of(const std::vector<double>& x, const std::string& params = "") {
     begin = end + 1;
   }
   std::size_t next = 0;
-  return make_op_problem(softmax(), p, [&](const TensorLayout&) { return encode(Format::kFp32, x[next++ % x.size()]); });
+  return make_op_problem(softmax(), p,
+                         [&](const TensorLayout&) { return encode(Format::kFp32, x[next++ % x.size()]); });
 }
 
 std::vector<double> random_integers(Dice& dice, std::size_t n) {
@@ -86,7 +88,8 @@ TEST(SoftmaxIdentity, AnyStepsEndInTheSameState) {
     ASSERT_EQ(a.m.size(), static_cast<std::size_t>((30 + steps - 1) / steps));
     EXPECT_NEAR(a.m.back() + std::log(a.l.back()), a.lse[0], 1e-14);
     for (std::size_t s = 0; s < a.m.size(); ++s) {
-      const std::vector<double> prefix(x.begin(), x.begin() + std::min<std::ptrdiff_t>(30, static_cast<std::ptrdiff_t>(s + 1) * steps));
+      const std::vector<double> prefix(
+          x.begin(), x.begin() + std::min<std::ptrdiff_t>(30, static_cast<std::ptrdiff_t>(s + 1) * steps));
       EXPECT_EQ(a.m[s], *std::max_element(prefix.begin(), prefix.end()));
       EXPECT_NEAR(a.m[s] + std::log(a.l[s]), answer(row_of(prefix)).lse[0], 1e-14);
     }
@@ -123,19 +126,23 @@ TEST(SoftmaxIdentity, YSumsToOne) {
   }
 }
 
-Evaluation evaluate(const Problem& problem, const Arithmetic& arithmetic) { return softmax().evaluate(problem, arithmetic, Level::kT0); }
+Evaluation evaluate(const Problem& problem, const Arithmetic& arithmetic) {
+  return softmax().evaluate(problem, arithmetic, Level::kT0);
+}
 
 bool rejects(const Evaluation& e, std::size_t output, std::size_t i, double value) {
   return !accepted(e, output, i, encode(e.truth.outputs[output].layout.format, value));
 }
 
 TEST(SoftmaxBound, AForgottenRescalingIsCaughtAtTheStepWhereItHappens) {
-  const Problem problem = materialize(parse_case("softmax n=40 dtype=fp32 out=fp32 steps=8 set=x[0,17]:6 x=small_integers(1)@3"));
+  const Problem problem =
+      materialize(parse_case("softmax n=40 dtype=fp32 out=fp32 steps=8 set=x[0,17]:6 x=small_integers(1)@3"));
   const Evaluation e = evaluate(problem, {});
   const PlantedOutputs wrong = softmax().plant(problem, 5, 1);
   ASSERT_EQ(softmax().planted_faults()[5].name, "stale sum");
   ASSERT_EQ(wrong.size(), 3U);
-  for (std::size_t s = 0; s < 5; ++s) EXPECT_EQ(rejects(e, 2, s, wrong[2][s]), s >= 2) << s;  // the maximum rises in step 2
+  for (std::size_t s = 0; s < 5; ++s)
+    EXPECT_EQ(rejects(e, 2, s, wrong[2][s]), s >= 2) << s;  // the maximum rises in step 2
   for (std::size_t s = 0; s < 5; ++s) EXPECT_FALSE(rejects(e, 1, s, wrong[1][s])) << s;
 }
 
@@ -155,9 +162,10 @@ TEST(SoftmaxBound, AMaximumIsExactUpToTheRoundingOfTheLogit) {
 
 TEST(SoftmaxBound, NothingShrinksWhenAFieldBecomesUnknown) {
   const auto runner = in_process_runner();
-  for (const char* line : {"softmax rows=3 n=150 lse=e", "softmax rows=2 n=300 steps=32 lse=2 x=score_rising(2,32)@1 dtype=fp32",
-                           "softmax rows=2 n=90 dtype=fp16 mask=additive mask.data=bias(2)@4 steps=16 lse=e",
-                           "softmax rows=2 n=40 x=subnormal@3 scale=-1"}) {
+  for (const char* line :
+       {"softmax rows=3 n=150 lse=e", "softmax rows=2 n=300 steps=32 lse=2 x=score_rising(2,32)@1 dtype=fp32",
+        "softmax rows=2 n=90 dtype=fp16 mask=additive mask.data=bias(2)@4 steps=16 lse=e",
+        "softmax rows=2 n=40 x=subnormal@3 scale=-1"}) {
     const Case c = parse_case(line);
     const Problem problem = materialize(c);
     int compared = 0;
@@ -193,14 +201,16 @@ TEST(SoftmaxBound, TermsSumToTau) {
 }
 
 TEST(SoftmaxBound, PlantedFaultsOfSizeZeroAreTheTruthAndOfFullSizeAreSeen) {
-  const Problem problem = materialize(parse_case("softmax rows=3 n=200 dtype=fp32 steps=64 lse=e x=score_rising(1,64)@2"));
+  const Problem problem =
+      materialize(parse_case("softmax rows=3 n=200 dtype=fp32 steps=64 lse=e x=score_rising(1,64)@2"));
   const Evaluation e = evaluate(problem, {});
   for (std::size_t fault = 0; fault < softmax().planted_faults().size(); ++fault) {
     const PlantedOutputs none = softmax().plant(problem, fault, 0), whole = softmax().plant(problem, fault, 1);
     bool seen = false;
     for (std::size_t k = 0; k < none.size(); ++k)
       for (std::size_t i = 0; i < none[k].size(); ++i) {
-        EXPECT_NEAR(none[k][i], e.truth.outputs[k].mid[i], 1e-12 * (1 + std::abs(none[k][i]))) << fault << " " << k << " " << i;
+        EXPECT_NEAR(none[k][i], e.truth.outputs[k].mid[i], 1e-12 * (1 + std::abs(none[k][i])))
+            << fault << " " << k << " " << i;
         seen = seen || rejects(e, k, i, whole[k][i]);
       }
     EXPECT_TRUE(seen) << softmax().planted_faults()[fault].name;
@@ -226,10 +236,16 @@ TEST(SoftmaxDigits, AreCertifiedForEveryOutputAndEmptyForClasses) {
 }
 
 TEST(SoftmaxParams, AreCanonicalAndBadOnesNamed) {
-  EXPECT_EQ(print_case(parse_case("softmax steps=0 n=64 out=bf16 scale=1.0 rows=2 mask=none")), "softmax rows=2 x=normal@1");
-  EXPECT_EQ(print_case(parse_case("softmax dtype=fp16 out=fp32 lse=2")), "softmax dtype=fp16 out=fp32 lse=2 x=normal@1");
-  for (const auto& [text, key] : {std::pair{"n=-1", "n=-1"}, {"scale=inf", "scale=inf"}, {"mask=causal", "mask=causal"},
-                                  {"steps=x", "steps=x"}, {"dtype=e4m3", "dtype=e4m3"}, {"rows=16777216 n=16777216", "rows=16777216"}}) {
+  EXPECT_EQ(print_case(parse_case("softmax steps=0 n=64 out=bf16 scale=1.0 rows=2 mask=none")),
+            "softmax rows=2 x=normal@1");
+  EXPECT_EQ(print_case(parse_case("softmax dtype=fp16 out=fp32 lse=2")),
+            "softmax dtype=fp16 out=fp32 lse=2 x=normal@1");
+  for (const auto& [text, key] : {std::pair{"n=-1", "n=-1"},
+                                  {"scale=inf", "scale=inf"},
+                                  {"mask=causal", "mask=causal"},
+                                  {"steps=x", "steps=x"},
+                                  {"dtype=e4m3", "dtype=e4m3"},
+                                  {"rows=16777216 n=16777216", "rows=16777216"}}) {
     try {
       parse_case("softmax " + std::string(text));
       ADD_FAILURE() << text;

@@ -1,4 +1,5 @@
-// Softmax: the ball reference and the fp64 truth against an independent MPFR evaluation; correct kernels against the bound.
+// Softmax: the ball reference and the fp64 truth against an independent MPFR evaluation; correct kernels against the
+// bound.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -72,10 +73,15 @@ Outputs independent(const Problem& problem) {
     for (std::int64_t step = 0; p.steps > 0 && step * p.steps < p.n; ++step) {
       const std::int64_t end = std::min(p.n, (step + 1) * p.steps);
       state(end, m, l);
-      const bool nan = count(4, end) > 0, plus = count(3, end) > 0, finite = count(1, end) > 0, minus = count(2, end) > 0;
+      const bool nan = count(4, end) > 0, plus = count(3, end) > 0, finite = count(1, end) > 0,
+                 minus = count(2, end) > 0;
       const int largest = plus ? kPlusInf : finite ? kNumber : kMinusInf;
       out["m"].push_back({static_cast<ClassSet>(nan || plus ? largest | kNan : largest), m});
-      out["l"].push_back({static_cast<ClassSet>(nan || plus ? kNan : finite ? kNumber : minus ? kZero | kNan : kZero), l});
+      out["l"].push_back({static_cast<ClassSet>(nan || plus ? kNan
+                                                : finite    ? kNumber
+                                                : minus     ? kZero | kNan
+                                                            : kZero),
+                          l});
     }
     state(p.n, m, l);
     const bool none = count(0, p.n) == p.n;
@@ -97,10 +103,14 @@ Outputs independent(const Problem& problem) {
     }
     if (p.lse == LseBase::kNone) continue;
     Expected lse;
-    if (none) lse.classes = empty_lse;
-    else if (nan) lse.classes = kNan;
-    else if (plus) lse.classes = kNan | kPlusInf;
-    else if (!finite) lse.classes = static_cast<ClassSet>(kNan | kMinusInf | empty_lse);
+    if (none)
+      lse.classes = empty_lse;
+    else if (nan)
+      lse.classes = kNan;
+    else if (plus)
+      lse.classes = kNan | kPlusInf;
+    else if (!finite)
+      lse.classes = static_cast<ClassSet>(kNan | kMinusInf | empty_lse);
     else {
       lse.classes = kNumber;
       lse.value = m + mp::log(l);
@@ -130,14 +140,16 @@ Params random_params(Dice& dice) {
 
 Problem random_problem(Dice& dice) {
   const Params params = random_params(dice);
-  const Draw x = dice.pick({Draw::kRawBits, Draw::kModerate, Draw::kModerate, Draw::kSmallIntegers, Draw::kExtremes, Draw::kWide});
+  const Draw x =
+      dice.pick({Draw::kRawBits, Draw::kModerate, Draw::kModerate, Draw::kSmallIntegers, Draw::kExtremes, Draw::kWide});
   const std::int64_t special = dice.one_in(2) ? dice.pick({2, 9}) : 0;
   const bool wild = dice.one_in(4), mostly_masked = dice.one_in(4);
   return make_op_problem(softmax(), params, [&](const TensorLayout& t) -> std::uint64_t {
     if (t.format == Format::kUint8) return dice.one_in(mostly_masked ? 6 : 2) ? 1 : 0;
     if (t.role == "mask") {
       if (wild && dice.one_in(6)) return dice.bits();
-      return mostly_masked && !dice.one_in(6) ? 0xff800000U : encode(t.format, dice.pick({0.0, -1e30, 1e30, dice.real(-9, 9)}));
+      return mostly_masked && !dice.one_in(6) ? 0xff800000U
+                                              : encode(t.format, dice.pick({0.0, -1e30, 1e30, dice.real(-9, 9)}));
     }
     return special > 0 && dice.one_in(special) ? special_code(dice, t.format) : draw_code(dice, x, t.format);
   });
@@ -147,8 +159,8 @@ struct Tally {
   std::int64_t numbers = 0, escalated = 0, classes[32] = {};
 };
 
-/// Every element of `truth` against what it must be: the classes, and the value within the radius, which may be unknown only in a row
-/// that is out of range.
+/// Every element of `truth` against what it must be: the classes, and the value within the radius, which may be unknown
+/// only in a row that is out of range.
 void compare(const Truth& truth, const Outputs& expected, const Bound* bound, Tally& tally, const std::string& what) {
   for (const OutputTruth& out : truth.outputs) {
     const auto found = expected.find(out.layout.role);
@@ -161,11 +173,13 @@ void compare(const Truth& truth, const Outputs& expected, const Bound* bound, Ta
       if (!(e.classes & kNumber)) continue;
       ++tally.numbers;
       if (!(out.radius[i] < kInf)) {
-        ASSERT_TRUE(bound != nullptr && !bound->out_of_range[static_cast<std::size_t>(out.row[i])].empty()) << what << " " << i;
+        ASSERT_TRUE(bound != nullptr && !bound->out_of_range[static_cast<std::size_t>(out.row[i])].empty())
+            << what << " " << i;
         continue;
       }
       const Real error = mp::abs(e.value - Real(out.mid[i]));
-      ASSERT_LE(error, Real(out.radius[i]) + mp::ldexp(mp::abs(e.value), -800)) << what << " " << out.layout.role << " " << i;
+      ASSERT_LE(error, Real(out.radius[i]) + mp::ldexp(mp::abs(e.value), -800))
+          << what << " " << out.layout.role << " " << i;
     }
   }
 }
@@ -177,7 +191,8 @@ TEST(Softmax, ReferenceAndFp64AgreeWithAnIndependentEvaluation) {
     const Problem problem = random_problem(dice);
     const Outputs expected = independent(problem);
     const std::string what = "case " + std::to_string(i) + text_of(problem.params);
-    ASSERT_NO_FATAL_FAILURE(compare(softmax().reference(problem, 128), expected, nullptr, reference, what + " reference"));
+    ASSERT_NO_FATAL_FAILURE(
+        compare(softmax().reference(problem, 128), expected, nullptr, reference, what + " reference"));
     Arithmetic arithmetic;
     if (i % 2 == 1) arithmetic.scale_form = ScaleForm::kOnScore;  // stays in range where a folded scale does not
     const Evaluation evaluation = softmax().evaluate(problem, arithmetic, Level::kT0);
@@ -186,8 +201,8 @@ TEST(Softmax, ReferenceAndFp64AgreeWithAnIndependentEvaluation) {
   }
   EXPECT_GT(reference.numbers, 20000);
   EXPECT_GT(fast.escalated, 60);
-  for (const int classes : {int{kZero}, int{kNan}, kNan | kZero, int{kPlusInf}, int{kMinusInf}, kNan | kPlusInf, kNan | kNumber,
-                            kNan | kMinusInf, kNan | kMinusInf | kPlusInf})
+  for (const int classes : {int{kZero}, int{kNan}, kNan | kZero, int{kPlusInf}, int{kMinusInf}, kNan | kPlusInf,
+                            kNan | kNumber, kNan | kMinusInf, kNan | kMinusInf | kPlusInf})
     EXPECT_GT(reference.classes[classes], 0) << classes;
 }
 

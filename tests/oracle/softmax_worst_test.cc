@@ -1,5 +1,5 @@
-// The worst legal softmax: every operation errs as far as its declaration allows, all in one direction; it must stay inside the
-// bound, and nearly reach it, so no term of the bound is missing or idle.
+// The worst legal softmax: every operation errs as far as its declaration allows, all in one direction; it must stay
+// inside the bound, and nearly reach it, so no term of the bound is missing or idle.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -15,8 +15,8 @@ namespace {
 constexpr double kU = 0x1p-24;
 constexpr double kInf = std::numeric_limits<double>::infinity();
 
-/// One kernel's choices. Errors: fp32 operations u, exp2 2.5 ulp, log2 2^-22; the exponential's argument is a difference and a
-/// product with log2 e, 3u together.
+/// One kernel's choices. Errors: fp32 operations u, exp2 2.5 ulp, log2 2^-22; the exponential's argument is a
+/// difference and a product with log2 e, 3u together.
 struct Kernel {
   bool folded = false;
   int tile = 0;  ///< 0: the maximum is known before
@@ -46,12 +46,13 @@ class WorstRow {
   WorstRow(const SoftmaxRow& row, bool bias, const Kernel& kernel) : kernel_(kernel) {
     for (std::size_t k = 0; k < row.key.size(); ++k) {
       t_.push_back(row.linear[k] + row.bias[k]);
-      error_.push_back((kernel.folded && !bias ? 0 : kU * std::abs(row.linear[k])) + (bias ? kU * std::abs(t_.back()) : 0));
+      error_.push_back((kernel.folded && !bias ? 0 : kU * std::abs(row.linear[k])) +
+                       (bias ? kU * std::abs(t_.back()) : 0));
     }
   }
 
-  /// The states after each tile when all terms err in direction `s`, but for the logit `apart`, which errs the other way. `residue`:
-  /// what fl(m c^) is off by in direction s, in units of u |m|, where m is `shared`.
+  /// The states after each tile when all terms err in direction `s`, but for the logit `apart`, which errs the other
+  /// way. `residue`: what fl(m c^) is off by in direction s, in units of u |m|, where m is `shared`.
   std::vector<State> run(double s, std::size_t apart, double shared = kInf, double residue = 1) const {
     std::vector<State> states;
     const std::size_t tile = kernel_.tile > 0 ? static_cast<std::size_t>(kernel_.tile) : t_.size();
@@ -70,8 +71,8 @@ class WorstRow {
     return states;
   }
 
-  /// y of `key` when it errs in direction s, everything else in the other. The exponential of the final maximum's tiles subtracts the
-  /// same fl(m c^) as the numerator.
+  /// y of `key` when it errs in direction s, everything else in the other. The exponential of the final maximum's tiles
+  /// subtracts the same fl(m c^) as the numerator.
   double y(std::size_t key, double s) const {
     const double m = run(-s, key).back().m;
     const State end = run(-s, key, m, -1).back();
@@ -81,7 +82,8 @@ class WorstRow {
   double lse(double s) const {
     const State end = run(s, t_.size()).back();
     const double log = std::log(end.l), converted = kernel_.folded ? s * 2 * kU * std::abs(end.m) : 0;
-    return (end.m + log + converted + s * 0x1p-22 * std::max(std::log(2.0), log)) * (1 + s * kU * (end.m + log > 0 ? 1 : -1));
+    return (end.m + log + converted + s * 0x1p-22 * std::max(std::log(2.0), log)) *
+           (1 + s * kU * (end.m + log > 0 ? 1 : -1));
   }
 
  private:
@@ -99,7 +101,8 @@ class WorstRow {
 double share(const Evaluation& e, std::size_t output, std::size_t i, double value) {
   const double code = round_to(Format::kFp32, value), tau = e.bound.outputs[output].tau[i];
   EXPECT_TRUE(accepted(e, output, i, encode(Format::kFp32, code)))
-      << "output " << output << " element " << i << ": " << value << " for " << e.truth.outputs[output].mid[i] << " tau " << tau;
+      << "output " << output << " element " << i << ": " << value << " for " << e.truth.outputs[output].mid[i]
+      << " tau " << tau;
   return std::abs(value - e.truth.outputs[output].mid[i]) / tau;
 }
 
@@ -120,9 +123,12 @@ Shares worst_shares(const std::string& line, const Kernel& kernel) {
     for (std::size_t j = 0; j < n; j += std::max<std::size_t>(1, n / 24))
       if (e.truth.outputs[0].mid[j] > 1e-30) shares.y = std::max(shares.y, share(e, 0, j, row.y(j, s)));
     shares.lse = std::max(shares.lse, share(e, 1, 0, row.lse(s)));
-    for (std::size_t i = 0; kernel.tile > 0 && i < e.truth.outputs[3].mid.size(); i += std::max<std::size_t>(1, n / 256)) {
-      const auto end = e.truth.outputs[0].mid.begin() + static_cast<std::ptrdiff_t>(std::min(n, (i + 1) * static_cast<std::size_t>(kernel.tile)));
-      const auto top = static_cast<std::size_t>(std::max_element(e.truth.outputs[0].mid.begin(), end) - e.truth.outputs[0].mid.begin());
+    for (std::size_t i = 0; kernel.tile > 0 && i < e.truth.outputs[3].mid.size();
+         i += std::max<std::size_t>(1, n / 256)) {
+      const auto end = e.truth.outputs[0].mid.begin() +
+                       static_cast<std::ptrdiff_t>(std::min(n, (i + 1) * static_cast<std::size_t>(kernel.tile)));
+      const auto top = static_cast<std::size_t>(std::max_element(e.truth.outputs[0].mid.begin(), end) -
+                                                e.truth.outputs[0].mid.begin());
       shares.l = std::max(shares.l, share(e, 3, i, row.run(s, top)[i].l));
     }
   }
@@ -130,11 +136,22 @@ Shares worst_shares(const std::string& line, const Kernel& kernel) {
 }
 
 TEST(SoftmaxWorst, ALegalKernelAtItsLimitsStaysInsideAndUsesAFifthOrMore) {
-  const Kernel kernels[] = {{}, {.folded = true}, {.tile = 16}, {.folded = true, .tile = 16}, {.tile = 1},
-                            {.folded = true, .tile = 8, .exponential = 9e-5 * 0.999}, {.divide = 3 * kU}};
-  // Which part of the bound leads: the logarithm; the row sum; spread logits; large logits; a rising maximum; a few keys; a bias on large scores.
-  const std::string lines[] = {"n=1 x=constant(0)", "n=2000 x=constant(1)", "n=64 x=score_ladder(-3,4)", "n=64 x=normal(1,300)@1", "n=160 x=score_rising(1,16)@1",
-                               "n=2 x=normal@1", "n=48 scale=0.3 x=normal(20)@1 mask=additive mask.data=bias(40)@2"};
+  const Kernel kernels[] = {{},
+                            {.folded = true},
+                            {.tile = 16},
+                            {.folded = true, .tile = 16},
+                            {.tile = 1},
+                            {.folded = true, .tile = 8, .exponential = 9e-5 * 0.999},
+                            {.divide = 3 * kU}};
+  // Which part of the bound leads: the logarithm; the row sum; spread logits; large logits; a rising maximum; a few
+  // keys; a bias on large scores.
+  const std::string lines[] = {"n=1 x=constant(0)",
+                               "n=2000 x=constant(1)",
+                               "n=64 x=score_ladder(-3,4)",
+                               "n=64 x=normal(1,300)@1",
+                               "n=160 x=score_rising(1,16)@1",
+                               "n=2 x=normal@1",
+                               "n=48 scale=0.3 x=normal(20)@1 mask=additive mask.data=bias(40)@2"};
   for (const Kernel& kernel : kernels)
     for (const std::string& line : lines) {
       const Shares shares = worst_shares(line, kernel);

@@ -43,7 +43,8 @@ std::string option_cell(const AttentionParams& p) {
 /// How the batch lies in memory.
 std::string layout_cell(const AttentionParams& p) {
   Joined layout;
-  layout.add(p.batching == Batching::kDense ? name_of(p.layout, names::kLayout) : name_of(p.batching, names::kBatching));
+  layout.add(p.batching == Batching::kDense ? name_of(p.layout, names::kLayout)
+                                            : name_of(p.batching, names::kBatching));
   if (p.batching == Batching::kPadded && p.layout != Layout::kBhsd) layout.add(name_of(p.layout, names::kLayout));
   if (p.pad_rows > 0 || p.pad_dim > 0) layout.add("pad");
   if (p.offset > 0) layout.add("offset");
@@ -75,8 +76,15 @@ std::map<std::string, std::string> attention_cells(const Params& params) {
           {"kv", kv_cell(p)},
           {"descale", std::string(name_of(p.descale, names::kDescale))},
           {"dtype", std::string(info(p.input).name)},
-          {"residue", residue == 0 ? "0" : residue == 1 ? "1" : residue == 63 ? "63" : residue < 32 ? "2..31" : "32..62"},
-          {"length", p.len_kv >= 1024 ? ">=1024" : p.len_kv >= 128 ? "128..1023" : p.len_kv >= 16 ? "16..127" : "<16"}};
+          {"residue", residue == 0    ? "0"
+                      : residue == 1  ? "1"
+                      : residue == 63 ? "63"
+                      : residue < 32  ? "2..31"
+                                      : "32..62"},
+          {"length", p.len_kv >= 1024  ? ">=1024"
+                     : p.len_kv >= 128 ? "128..1023"
+                     : p.len_kv >= 16  ? "16..127"
+                                       : "<16"}};
 }
 
 }  // namespace assay

@@ -13,16 +13,16 @@ namespace assay {
 
 /// In natural-log units; arrays of parts are parallel to MergeRow::part.
 struct MergeAnalysis {
-  std::vector<double> depth, weight;    ///< D_s = ln B (lse_max - lse_s); e^-D_s
-  double max_lse = 0;                   ///< natural
-  double sum = 0;                       ///< L, >= 1
-  double lse = 0, lse_radius = 0;       ///< natural
-  std::vector<double> o, o_radius;      ///< [dv]
+  std::vector<double> depth, weight;  ///< D_s = ln B (lse_max - lse_s); e^-D_s
+  double max_lse = 0;                 ///< natural
+  double sum = 0;                     ///< L, >= 1
+  double lse = 0, lse_radius = 0;     ///< natural
+  std::vector<double> o, o_radius;    ///< [dv]
 };
 MergeAnalysis analyse_merge(const MergeProblem& problem, const MergeRow& row);
 
 enum class MergeTerm : std::uint8_t { kWeights, kExp, kSum, kAccumulate, kNormalise, kLog, kChain, kFloor };
-inline constexpr std::array<std::string_view, 8> kMergeTerms{"weights", "exp",       "row sum", "accumulate",
+inline constexpr std::array<std::string_view, 8> kMergeTerms{"weights",   "exp", "row sum", "accumulate",
                                                              "normalise", "log", "chain",   "floor"};
 
 struct MergeTau {
@@ -37,14 +37,17 @@ struct MergeBound {
   std::string out_of_range;  ///< empty: every declared intermediate stays inside its format
   double lost_depth = 0;     ///< beyond this D_s a weight may have become 0, so that 0 * inf = NaN is legal
 };
-MergeBound bound_merge(const MergeProblem& problem, const MergeRow& row, const MergeAnalysis& a, const Arithmetic& arithmetic);
+MergeBound bound_merge(const MergeProblem& problem, const MergeRow& row, const MergeAnalysis& a,
+                       const Arithmetic& arithmetic);
 
-/// Errors after a chain of pairwise merges, each of which leaves a normalised o and an fp32 LSE: derivation in pairwise.cc.
+/// Errors after a chain of pairwise merges, each of which leaves a normalised o and an fp32 LSE: derivation in
+/// pairwise.cc.
 struct ChainBound {
   std::vector<double> o;  ///< [dv]
   double lse = 0;         ///< natural
 };
-ChainBound bound_chain(const MergeRow& row, const MergeAnalysis& a, double log_base, const Arithmetic& arithmetic, bool forward);
+ChainBound bound_chain(const MergeRow& row, const MergeAnalysis& a, double log_base, const Arithmetic& arithmetic,
+                       bool forward);
 
 /// Truth and bound of one row; numbers may come from the reference where fp64 cannot decide them.
 struct MergeRowResult {

@@ -1,7 +1,8 @@
 // The bound T0 of a merge for one declared arithmetic (numerics.md 2.7 (M) with exact inputs, corrected by 2.14).
 //
-// Natural-log units; u = 2^-24; D_s = ln B (lse_max - lse_s), w_s = e^-D_s, L = sum w_s, p_s = w_s / L. Weights are summed against
-// the largest LSE, known before or running, or parts are merged pairwise (pairwise.cc); undeclared: the worse of both.
+// Natural-log units; u = 2^-24; D_s = ln B (lse_max - lse_s), w_s = e^-D_s, L = sum w_s, p_s = w_s / L. Weights are
+// summed against the largest LSE, known before or running, or parts are merged pairwise (pairwise.cc); undeclared: the
+// worse of both.
 //   weight      |eta_s| <= d_s = 3.2u D_s + (1 + R) eps_exp    the difference, its product with log2 e, one exponential; a running
 //                                                              maximum splits D_s over R rescalings and rounds each share
 //   row sum     s_l = gamma_{S+R}
@@ -45,9 +46,16 @@ void settle(MergeTau& tau) {
 class MergeBudget {
  public:
   MergeBudget(const MergeProblem& problem, const MergeRow& row, const MergeAnalysis& a, const Arithmetic& arithmetic)
-      : params_(problem.params()), log_base_(problem.log_base()), row_(row), a_(a), arith_(arithmetic), dv_(a.o.size()) {
+      : params_(problem.params()),
+        log_base_(problem.log_base()),
+        row_(row),
+        a_(a),
+        arith_(arithmetic),
+        dv_(a.o.size()) {
     ex2_ = arithmetic.exponential == Exponential::kEx2Approx ? 2.5 * 0x1p-23 : 9e-5;
-    normalize_ = arithmetic.normalize == Normalize::kReciprocal ? 3 * kU32 : arithmetic.normalize == Normalize::kDivide ? 2 * kU32 : 6 * kU32;
+    normalize_ = arithmetic.normalize == Normalize::kReciprocal ? 3 * kU32
+                 : arithmetic.normalize == Normalize::kDivide   ? 2 * kU32
+                                                                : 6 * kU32;
     converts_ = arithmetic.scale_form != ScaleForm::kOnScore;
   }
 
@@ -108,8 +116,10 @@ std::string MergeBudget::out_of_range() const {
     hull = std::max(hull, sums() ? sum : most);
   }
   // One part alone is copied or multiplied by 1.
-  if (const double slack = row_.part.size() > 1 ? kSlack : 1; !(hull * slack <= kMax32)) return above("O accumulator", hull, kMax32);
-  if (!(gamma32(static_cast<double>(row_.part.size()) * 2 + 2) < 0.5)) return above("parts", static_cast<double>(row_.part.size()), 0x1p21);
+  if (const double slack = row_.part.size() > 1 ? kSlack : 1; !(hull * slack <= kMax32))
+    return above("O accumulator", hull, kMax32);
+  if (!(gamma32(static_cast<double>(row_.part.size()) * 2 + 2) < 0.5))
+    return above("parts", static_cast<double>(row_.part.size()), 0x1p21);
   return {};
 }
 
@@ -123,7 +133,8 @@ void MergeBudget::sum_form(MergeBound& bound) const {
   for (std::size_t s = 0; s < parts; ++s) {
     weight_part[s] = 3.2 * kU32 * a_.depth[s];
     const double p = a_.weight[s] / a_.sum;
-    psi[s] = expm1_upper(std::min(weight_part[s] + exp_part, 100.0)) * kSlack;  // D beyond 100 / 3.2u has no weight at all
+    psi[s] =
+        expm1_upper(std::min(weight_part[s] + exp_part, 100.0)) * kSlack;  // D beyond 100 / 3.2u has no weight at all
     psi_sum += p * psi[s];
     weights_sum += p * weight_part[s];
   }
@@ -132,7 +143,8 @@ void MergeBudget::sum_form(MergeBound& bound) const {
   for (std::size_t c = 0; c < dv_; ++c) {
     double moved = 0, moved_weights = 0, abs_p = 0, abs_all = 0;
     for (std::size_t s = 0; s < parts; ++s) {
-      const double o = row_.o[s * dv_ + c], p = a_.weight[s] / a_.sum, deviation = std::abs(o - a_.o[c]) + a_.o_radius[c];
+      const double o = row_.o[s * dv_ + c], p = a_.weight[s] / a_.sum,
+                   deviation = std::abs(o - a_.o[c]) + a_.o_radius[c];
       moved += p * psi[s] * deviation;
       moved_weights += p * weight_part[s] * deviation;
       abs_p += p * (1 + psi[s]) * std::abs(o);
@@ -141,7 +153,9 @@ void MergeBudget::sum_form(MergeBound& bound) const {
     const double floor = 2 * kMinNormal32 / a_.sum * abs_all + flushed + 4 * kMinSubnormal32;
     MergeTau& tau = bound.o[c];
     tau.tau = ((moved + (accumulate + normalize_) * abs_p) / ((1 - psi_sum) * (1 - row_sum)) +
-               std::abs(a_.o[c]) * row_sum / (1 - row_sum)) * kSlack + floor;
+               std::abs(a_.o[c]) * row_sum / (1 - row_sum)) *
+                  kSlack +
+              floor;
     term(tau, MergeTerm::kWeights) = moved_weights;
     term(tau, MergeTerm::kExp) = std::max(0.0, moved - moved_weights);
     term(tau, MergeTerm::kSum) = std::abs(a_.o[c]) * row_sum;
@@ -167,7 +181,8 @@ void MergeBudget::chain_form(MergeBound& bound) const {
     tau.terms = {};
     term(tau, MergeTerm::kChain) = chain;
   };
-  const double flushed = arith_.subnormals == Subnormals::kKept ? 0.0 : kMinNormal32 * (1 + static_cast<double>(row_.part.size()));
+  const double flushed =
+      arith_.subnormals == Subnormals::kKept ? 0.0 : kMinNormal32 * (1 + static_cast<double>(row_.part.size()));
   for (const bool forward : {true, false}) {
     if (arith_.tile_order == (forward ? TileOrder::kBackward : TileOrder::kForward)) continue;
     const ChainBound chain = bound_chain(row_, a_, log_base_, arith_, forward);
@@ -197,7 +212,8 @@ MergeBound MergeBudget::bound() {
 
 }  // namespace
 
-MergeBound bound_merge(const MergeProblem& problem, const MergeRow& row, const MergeAnalysis& a, const Arithmetic& arithmetic) {
+MergeBound bound_merge(const MergeProblem& problem, const MergeRow& row, const MergeAnalysis& a,
+                       const Arithmetic& arithmetic) {
   return MergeBudget(problem, row, a, arithmetic).bound();
 }
 
@@ -205,7 +221,8 @@ std::vector<BoundTerm> merge_bound_terms(const Problem& raw, const Arithmetic& a
   const MergeProblem problem(raw);
   const std::size_t outputs = problem.lse() != nullptr ? 2 : 1;
   std::vector<BoundTerm> terms;
-  for (std::string_view name : kMergeTerms) terms.push_back({std::string(name), std::vector<std::vector<double>>(outputs)});
+  for (std::string_view name : kMergeTerms)
+    terms.push_back({std::string(name), std::vector<std::vector<double>>(outputs)});
   terms.push_back({"output", std::vector<std::vector<double>>(outputs)});
   const auto add = [&](std::size_t output, const MergeTau& tau, Format format, double mid) {
     for (std::size_t t = 0; t < kMergeTerms.size(); ++t) terms[t].outputs[output].push_back(tau.terms[t]);
@@ -213,7 +230,8 @@ std::vector<BoundTerm> merge_bound_terms(const Problem& raw, const Arithmetic& a
   };
   for (std::int64_t i = 0; i < problem.params().rows; ++i) {
     const MergeRowResult result = evaluate_merge_row(problem, problem.row(i), arithmetic);
-    for (std::size_t c = 0; c < result.bound.o.size(); ++c) add(0, result.bound.o[c], problem.o().format, result.truth.o_mid[c]);
+    for (std::size_t c = 0; c < result.bound.o.size(); ++c)
+      add(0, result.bound.o[c], problem.o().format, result.truth.o_mid[c]);
     if (outputs > 1) add(1, result.bound.lse, Format::kFp32, result.truth.lse_mid);
   }
   return terms;

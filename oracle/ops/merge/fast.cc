@@ -1,7 +1,8 @@
 // Merged rows in fp64 with a proven radius; rows that fp64 cannot decide go to the reference.
 //
-// u = 2^-53. D_s = ln B (lse_max - lse_s) carries two roundings and, in base two, that of ln 2: e^-D_s is off by a factor e^eta_s,
-// eta_s = 3.1 u D_s + eps_exp, and by 2^-1074 absolutely when subnormal. With p_s = w_s / L, psi = e^eta - 1, Psi = sum p psi
+// u = 2^-53. D_s = ln B (lse_max - lse_s) carries two roundings and, in base two, that of ln 2: e^-D_s is off by a
+// factor e^eta_s, eta_s = 3.1 u D_s + eps_exp, and by 2^-1074 absolutely when subnormal. With p_s = w_s / L, psi =
+// e^eta - 1, Psi = sum p psi
 //   |o^ - o| <= sum p_s psi_s |o_s - o| / (1 - Psi) + gamma_{n+4} (sum p_s |o_s| + |o|) + floor        (numerics.md (C))
 //   |lse^ - lse| <= Psi / (1 - Psi) + gamma_n + eps_log ln L + 3u (|lse_max| + |lse|).
 #include <algorithm>
@@ -34,7 +35,8 @@ void append(Bound& bound, const MergeProblem& problem, const MergeRow& row, cons
   for (std::size_t c = 0; c < result.bound.o.size(); ++c) {
     ClassSet also = 0;
     for (std::int32_t s : row.infinite[c])
-      if (row.has_numbers && result.analysis.depth[static_cast<std::size_t>(s)] >= result.bound.lost_depth) also |= kNan;
+      if (row.has_numbers && result.analysis.depth[static_cast<std::size_t>(s)] >= result.bound.lost_depth)
+        also |= kNan;
     o.tau.push_back(lost ? kInf : result.bound.o[c].tau);
     o.also.push_back(lost ? kAnything : also);
   }
@@ -48,11 +50,13 @@ void append(Bound& bound, const MergeProblem& problem, const MergeRow& row, cons
 std::vector<std::string> assumptions(const Arithmetic& a) {
   std::vector<std::string> all{
       "T0: no legal arithmetic of the declared enums gives a rejected value; intermediates are fp32",
-      a.exponential == Exponential::kEx2Approx ? "exp2 is within 2 ulp of the correctly rounded result; exp2(0) = 1"
-                                               : "exp2 is within 9e-5 of the exact value (a degree-3 polynomial or better); exp2(0) = 1",
+      a.exponential == Exponential::kEx2Approx
+          ? "exp2 is within 2 ulp of the correctly rounded result; exp2(0) = 1"
+          : "exp2 is within 9e-5 of the exact value (a degree-3 polynomial or better); exp2(0) = 1",
       "log2 is within 2^-22, the reciprocal within 1 ulp of the correctly rounded result"};
   if (a.normalize != Normalize::kReciprocal && a.normalize != Normalize::kDivide)
-    all.emplace_back("parts may be merged one after the other, each merge leaving fp32 o and LSE; trees of merges are not covered");
+    all.emplace_back(
+        "parts may be merged one after the other, each merge leaving fp32 o and LSE; trees of merges are not covered");
   return all;
 }
 
@@ -111,7 +115,8 @@ MergeAnalysis analyse_merge(const MergeProblem& problem, const MergeRow& row) {
   const double psi = 1.01 * excess / a.sum, gamma = gamma64(static_cast<double>(parts) + 4);
   const double log_sum = log64(a.sum);
   a.lse = a.max_lse + log_sum;
-  a.lse_radius = 1.01 * (psi + gamma + kLog64RelativeError * log_sum + 3 * kU * (std::abs(a.max_lse) + std::abs(a.lse)));
+  a.lse_radius =
+      1.01 * (psi + gamma + kLog64RelativeError * log_sum + 3 * kU * (std::abs(a.max_lse) + std::abs(a.lse)));
   std::vector<double> abs(dv, 0.0), deviation(dv, 0.0), largest(dv, 0.0);
   a.o.assign(dv, 0.0);
   for (std::size_t s = 0; s < parts; ++s)

@@ -19,9 +19,9 @@ enum Fault : std::size_t { kLostPart, kGhostPart, kScaleError, kGain };
 
 /// What a wrong kernel does differently; the default is nothing.
 struct Change {
-  double scale = 1;                ///< factor of every LSE
-  double gain = 1;                 ///< factor of o
-  double ghost = 0;                ///< that many more parts of LSE 0 and o 0
+  double scale = 1;                  ///< factor of every LSE
+  double gain = 1;                   ///< factor of o
+  double ghost = 0;                  ///< that many more parts of LSE 0 and o 0
   std::size_t weak_part = SIZE_MAX;  ///< index of a part whose weight is
   double weak = 1;                   ///< times this
 };
@@ -56,7 +56,9 @@ std::pair<std::size_t, double> heaviest(const MergeProblem& problem, const Merge
   return {top, 1 / sum};
 }
 
-bool touches(const MergeRow& row, std::size_t fault) { return row.has_numbers && (fault != kLostPart || row.part.size() > 1); }
+bool touches(const MergeRow& row, std::size_t fault) {
+  return row.has_numbers && (fault != kLostPart || row.part.size() > 1);
+}
 
 class Judge {
  public:
@@ -74,7 +76,8 @@ class Judge {
     const OutputBound& b = e_.bound.outputs[output];
     const ClassSet classes = t.classes[i] | b.also[i];
     if (std::isnan(value) || !(classes & (kNumber | kZero))) return false;
-    return !accepts(acceptance(t.layout.format, classes, t.mid[i], t.radius[i], b.tau[i]), encode(t.layout.format, value));
+    return !accepts(acceptance(t.layout.format, classes, t.mid[i], t.radius[i], b.tau[i]),
+                    encode(t.layout.format, value));
   }
 
   const Evaluation& e_;
@@ -92,9 +95,10 @@ std::vector<KnownWrong> merge_known_wrong(const Problem& raw, const Evaluation& 
   constexpr std::size_t kSampleRows = 8;  // each costs a few row evaluations
   const MergeProblem problem(raw);
   const Judge judge(evaluation);
-  std::vector<KnownWrong> all{{"zero"}, {"negated"}, {"rows shuffled"}, {"last part lost"}, {"scale x1.01"}, {"equal weights"},
-                              {"other base"}};
-  const auto rows = static_cast<std::size_t>(problem.params().rows), dv = static_cast<std::size_t>(problem.params().dim_v);
+  std::vector<KnownWrong> all{{"zero"},        {"negated"},       {"rows shuffled"}, {"last part lost"},
+                              {"scale x1.01"}, {"equal weights"}, {"other base"}};
+  const auto rows = static_cast<std::size_t>(problem.params().rows),
+             dv = static_cast<std::size_t>(problem.params().dim_v);
   const std::size_t stride = std::max<std::size_t>(1, (rows + kSampleRows - 1) / kSampleRows);
   for (std::size_t r = 0; r < rows; r += stride) {
     const MergeRow row = problem.row(static_cast<std::int64_t>(r));

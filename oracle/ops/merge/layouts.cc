@@ -42,12 +42,17 @@ std::map<std::string, std::string> merge_cells(const Params& params) {
   const MergeParams p = merge_params(params);
   std::string layout = p.rows_first ? "rows" : "parts";
   if (p.pad > 0) layout += "+pad";
-  return {{"parts", p.parts <= 2 ? std::to_string(p.parts) : p.parts <= 8 ? "3..8" : p.parts <= 64 ? "9..64" : "65.."},
+  return {{"parts", p.parts <= 2    ? std::to_string(p.parts)
+                    : p.parts <= 8  ? "3..8"
+                    : p.parts <= 64 ? "9..64"
+                                    : "65.."},
           {"base", p.base == LseBase::kTwo ? "2" : "e"},
           {"empty_part", p.plus_inf_is_empty ? "either" : "-inf"},
           {"layout", layout},
           {"dtype", std::string(info(p.input).name)},
-          {"length", p.rows >= 128 ? ">=128" : p.rows >= 16 ? "16..127" : "<16"}};
+          {"length", p.rows >= 128  ? ">=128"
+                     : p.rows >= 16 ? "16..127"
+                                    : "<16"}};
 }
 
 }  // namespace assay

@@ -39,7 +39,8 @@ MergeParams merge_params(const Params& params) {
   p.pad = in.integer("pad", 0, kMaxExtent);
   constexpr std::int64_t kMaxElements = std::int64_t{1} << 32;
   const std::int64_t vectors = p.rows * std::max<std::int64_t>(p.parts, 1);  // below 2^40
-  if (vectors > 0 && p.dim_v + p.pad > kMaxElements / vectors) in.bad("rows", "a tensor of this case would pass 2^32 elements");
+  if (vectors > 0 && p.dim_v + p.pad > kMaxElements / vectors)
+    in.bad("rows", "a tensor of this case would pass 2^32 elements");
   return p;
 }
 

@@ -71,9 +71,12 @@ MergeRow MergeProblem::row(std::int64_t row) const {
     if (channel.stray && params_.masked_nonfinite == MaskedNonfinite::kPropagates) set |= kNan;
     out.o_classes.push_back(set);
   }
-  if (nan) out.lse_classes = kNan;
-  else if (plus) out.lse_classes = kNan | kPlusInf;
-  else if (out.part.empty()) out.lse_classes = params_.empty_lse == EmptyLse::kMinusInf ? kMinusInf : kPlusInf;
+  if (nan)
+    out.lse_classes = kNan;
+  else if (plus)
+    out.lse_classes = kNan | kPlusInf;
+  else if (out.part.empty())
+    out.lse_classes = params_.empty_lse == EmptyLse::kMinusInf ? kMinusInf : kPlusInf;
   return out;
 }
 
@@ -99,7 +102,8 @@ Truth start_truth(const MergeProblem& problem) {
   Truth truth;
   truth.outputs.push_back({.layout = problem.o(), .element = {}, .row = {}, .mid = {}, .radius = {}, .classes = {}});
   if (problem.lse() != nullptr)
-    truth.outputs.push_back({.layout = *problem.lse(), .element = {}, .row = {}, .mid = {}, .radius = {}, .classes = {}});
+    truth.outputs.push_back(
+        {.layout = *problem.lse(), .element = {}, .row = {}, .mid = {}, .radius = {}, .classes = {}});
   return truth;
 }
 

@@ -17,7 +17,7 @@ struct MergeRow {
   std::vector<double> o;            ///< [parts, dv], non-finite values as 0
   std::vector<ClassSet> o_classes;  ///< [dv]
   ClassSet lse_classes = kNumber;
-  bool has_numbers = false;         ///< rule 4
+  bool has_numbers = false;                         ///< rule 4
   std::vector<std::vector<std::int32_t>> infinite;  ///< [dv] indices into `part` of parts whose o is infinite there
 };
 

@@ -30,7 +30,8 @@ MergeBalls balls_at(const MergeProblem& problem, const MergeRow& row, int precis
     out.squares += weights.back() * weights.back();
   }
   for (double o : row.o) values.emplace_back(o);
-  for (std::size_t c = 0; c < dv; ++c) out.o.push_back(dot(Ball(), weights, std::span<const Ball>(values).subspan(c), dv) / out.sum);
+  for (std::size_t c = 0; c < dv; ++c)
+    out.o.push_back(dot(Ball(), weights, std::span<const Ball>(values).subspan(c), dv) / out.sum);
   out.lse = m + log(out.sum) / log_base;
   out.natural = m * log_base + log(out.sum);
   return out;

@@ -1,22 +1,25 @@
 // The bound T0 of softmax for one declared arithmetic (numerics.md 2.2, 2.3 and 2.6, corrected by 2.14).
 //
-// Natural-log units; u = 2^-24; M the exact maximum, D_j = M - t_j, p_j = e^-D_j / L. Every undeclared field takes the worst member
-// of its enum. What a kernel knows of a logit is off by
+// Natural-log units; u = 2^-24; M the exact maximum, D_j = M - t_j, p_j = e^-D_j / L. Every undeclared field takes the
+// worst member of its enum. What a kernel knows of a logit is off by
 //   e_j = [scale on x] u |scale x_j| + [mask] u |t_j| + flushed inputs.
 //
-// y: the numerator is one exponential against the final maximum, off by a factor e^num_j, the denominator a sum of terms that are
-// off by e^den_j after all rescalings, relative to the same subtracted maximum, whose error is a common factor and cancels:
+// y: the numerator is one exponential against the final maximum, off by a factor e^num_j, the denominator a sum of
+// terms that are off by e^den_j after all rescalings, relative to the same subtracted maximum, whose error is a common
+// factor and cancels:
 //   num_j = e_j + 3u D_j + eps_ex2                  c^ = fl(scale log2 e) against c: 2u D_j; rounding of the exponent: u D_j
 //   den_j = num_j + [running maximum] (R_j eps_ex2 + 2u D_j + [folded] u (max(|t_j|, |M|) + |M|))
-// the last because fl(M_t c^) telescopes over the tiles and M_t lies between t_j and M; R_j rescalings after j's tile. With psi = e^eps - 1 and
-// Psi = sum p_j psi(den_j) < 1
+// the last because fl(M_t c^) telescopes over the tiles and M_t lies between t_j and M; R_j rescalings after j's tile.
+// With psi = e^eps - 1 and Psi = sum p_j psi(den_j) < 1
 //   |y^_j - y_j| <= p_j [(1 + psi(num_j)) (1 + u_n) / ((1 - Psi) (1 - s_l)) - 1] + floor.
 //
-// m: the largest of what the kernel knows of the logits, so off by at most the largest e_j, less D_j for the keys below; a maximum
-// kept in other units is converted: 4u |M|. The last rounding of a logit on its way is that of the output itself.
-// l: relative to m. The common factor does not cancel here: terms are off by den_j + dm, dm the error of m and, folded, of fl(M c^).
-// Only the term of a key that is the maximum for every legal kernel is exp(0), but for that fl(M c^).
-// lse: as (L): Psi with [folded] u |M| per key, s_l, the logarithm, [folded] 3u |M| for the product of the maximum, u |lse|, 2u ln L.
+// m: the largest of what the kernel knows of the logits, so off by at most the largest e_j, less D_j for the keys
+// below; a maximum kept in other units is converted: 4u |M|. The last rounding of a logit on its way is that of the
+// output itself.
+// l: relative to m. The common factor does not cancel here: terms are off by den_j + dm, dm the error of m and, folded,
+// of fl(M c^). Only the term of a key that is the maximum for every legal kernel is exp(0), but for that fl(M c^).
+// lse: as (L): Psi with [folded] u |M| per key, s_l, the logarithm, [folded] 3u |M| for the product of the maximum, u
+// |lse|, 2u ln L.
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -37,7 +40,7 @@ constexpr double kLog2E = 0x1.71547652b82fep0;
 constexpr double kEx2Approx = 2.5 * 0x1p-23;  // 2 ulp from the correctly rounded result
 constexpr double kPolynomial3 = 9e-5;         // its published coefficients give 8.8e-5
 constexpr double kLg2 = 0x1p-22;              // lg2.approx: absolute in (0.5, 2), relative elsewhere
-constexpr double kSlack = 1 + 0x1p-8;         // products of two first-order terms, and fp64 rounding of the bound itself
+constexpr double kSlack = 1 + 0x1p-8;  // products of two first-order terms, and fp64 rounding of the bound itself
 
 /// The parts of a tau, scaled to sum to it.
 SoftmaxTau split(double tau, double score, double exp, double row_sum, double normalise, double log, double floor) {
@@ -56,26 +59,30 @@ std::string above(std::string_view what, double value, double limit) {
 
 /// Weights of one prefix and their errors.
 struct SoftmaxBudget::Sum {
-  std::vector<double> score, den;  ///< den_j + common, and its part that comes from the logits
-  double rescalings = 0;           ///< R
-  double psi = 0;                  ///< sum p_j psi(den_j)
+  std::vector<double> score, den;       ///< den_j + common, and its part that comes from the logits
+  double rescalings = 0;                ///< R
+  double psi = 0;                       ///< sum p_j psi(den_j)
   double score_part = 0, exp_part = 0;  ///< of psi, to first order
-  double error = 0;                ///< s_l
+  double error = 0;                     ///< s_l
 };
 
-SoftmaxBudget::SoftmaxBudget(const SoftmaxParams& params, const SoftmaxRow& row, const std::vector<std::int32_t>& finite,
-                             const Arithmetic& arithmetic)
+SoftmaxBudget::SoftmaxBudget(const SoftmaxParams& params, const SoftmaxRow& row,
+                             const std::vector<std::int32_t>& finite, const Arithmetic& arithmetic)
     : params_(params),
       row_(row),
       finite_(finite),
       arith_(arithmetic),
       bias_(params.data_mask == DataMask::kAdditive),
       ex2_(arithmetic.exponential == Exponential::kEx2Approx ? kEx2Approx : kPolynomial3) {
-  normalize_ = arithmetic.normalize == Normalize::kReciprocal ? 3 * kU32 : arithmetic.normalize == Normalize::kDivide ? 2 * kU32 : 6 * kU32;
-  const double flushed = arithmetic.subnormals == Subnormals::kKept ? 0.0 : std::abs(static_cast<double>(params.scale)) * kMinNormal32;
+  normalize_ = arithmetic.normalize == Normalize::kReciprocal ? 3 * kU32
+               : arithmetic.normalize == Normalize::kDivide   ? 2 * kU32
+                                                              : 6 * kU32;
+  const double flushed =
+      arithmetic.subnormals == Subnormals::kKept ? 0.0 : std::abs(static_cast<double>(params.scale)) * kMinNormal32;
   for (std::size_t k = 0; k < finite.size(); ++k) {
     const double y = std::abs(linear(k)), t = std::abs(linear(k) + row.bias[static_cast<std::size_t>(finite[k])]);
-    logit_error_.push_back((on_score() || bias_ ? kU32 * y : 0.0) + (bias_ ? kU32 * t : 0.0) + std::min(flushed, y) + kMinNormal32);
+    logit_error_.push_back((on_score() || bias_ ? kU32 * y : 0.0) + (bias_ ? kU32 * t : 0.0) + std::min(flushed, y) +
+                           kMinNormal32);
   }
 }
 
@@ -88,8 +95,8 @@ bool SoftmaxBudget::running(const SoftmaxPrefix& prefix) const {
   return arith_.max_policy != MaxPolicy::kGlobal && count > 1 && !single_tile;
 }
 
-/// How often the running maximum may rise after each key's tile; ties need no rescaling (exp2(0) = 1). Without a mask what a kernel
-/// knows of a logit is a monotone function of x, so its records are among the exact ones.
+/// How often the running maximum may rise after each key's tile; ties need no rescaling (exp2(0) = 1). Without a mask
+/// what a kernel knows of a logit is a monotone function of x, so its records are among the exact ones.
 std::vector<double> SoftmaxBudget::rescalings(const SoftmaxPrefix& prefix) const {
   const std::size_t count = prefix.depth.size();
   std::vector<double> most(count, 0.0);
@@ -98,7 +105,7 @@ std::vector<double> SoftmaxBudget::rescalings(const SoftmaxPrefix& prefix) const
   const std::int32_t tile = known ? arith_.tile_n : 1;
   const auto walk = [&](bool forward) {
     const auto at = [&](std::size_t step) { return forward ? step : count - 1 - step; };
-    double low = -kInf, records = 0;  // low: the maximum so far is certainly at least this
+    double low = -kInf, records = 0;   // low: the maximum so far is certainly at least this
     std::vector<double> until(count);  // records up to and with the key's tile
     for (std::size_t i = 0; i < count;) {
       const std::int32_t id = key(at(i)) / tile;
@@ -207,9 +214,11 @@ std::vector<SoftmaxTau> SoftmaxBudget::y(const SoftmaxPrefix& prefix) const {
   // Weights below fp32's normal range may be flushed by the exponential or by a rescaling.
   const double floor = 2 * kMinNormal32 * exp2_64(shift(prefix)) / prefix.sum +
                        (arith_.subnormals == Subnormals::kKept ? 0.0 : kMinNormal32) + 4 * kMinSubnormal32;
-  // Whatever the weights, y^_j is at most its numerator over its own term of the sum. Both see the same logit, at most 100 below the
-  // maximum (below that, y^_j is nothing), so they differ by 6u 100, the exponentials and what the running maximum adds.
-  const double own = 1e-4 + (2 + sum.rescalings) * ex2_ + (running(prefix) && folds() ? 2.1 * kU32 * std::abs(prefix.max_logit) : 0.0);
+  // Whatever the weights, y^_j is at most its numerator over its own term of the sum. Both see the same logit, at most
+  // 100 below the maximum (below that, y^_j is nothing), so they differ by 6u 100, the exponentials and what the
+  // running maximum adds.
+  const double own =
+      1e-4 + (2 + sum.rescalings) * ex2_ + (running(prefix) && folds() ? 2.1 * kU32 * std::abs(prefix.max_logit) : 0.0);
   const double hull = exp64(own) * (1 + normalize_) / kept;
   std::vector<SoftmaxTau> out;
   for (std::size_t k = 0; k < prefix.depth.size(); ++k) {
@@ -217,8 +226,10 @@ std::vector<SoftmaxTau> SoftmaxBudget::y(const SoftmaxPrefix& prefix) const {
     const double score = (logit_error_[k] + 3 * kU32 * depth + 2 * prefix.eta[k]) * kSlack;
     const double numerator = p + excess_weight(prefix.weight[k], prefix.depth[k], score + ex2_) / prefix.sum;
     double tau = numerator * (1 + normalize_) / ((1 - sum.psi) * kept) - p;
-    if (!(sum.psi < 0.5)) tau = hull;
-    else tau = std::min(tau, hull);
+    if (!(sum.psi < 0.5))
+      tau = hull;
+    else
+      tau = std::min(tau, hull);
     out.push_back(split(tau * kSlack + floor, p * (score + sum.score_part), p * (ex2_ + sum.exp_part), p * sum.error,
                         p * normalize_, 0, floor));
   }
@@ -228,15 +239,16 @@ std::vector<SoftmaxTau> SoftmaxBudget::y(const SoftmaxPrefix& prefix) const {
 SoftmaxTau SoftmaxBudget::mean() const {
   const auto n = static_cast<double>(params_.n);
   const double error = gamma32(n + 2);
-  return split(error < 1 ? ((1 + normalize_) / (1 - error) - 1) / n * kSlack + 4 * kMinSubnormal32 : kInf, 0, 0, error / n,
-               normalize_ / n, 0, 4 * kMinSubnormal32);
+  return split(error < 1 ? ((1 + normalize_) / (1 - error) - 1) / n * kSlack + 4 * kMinSubnormal32 : kInf, 0, 0,
+               error / n, normalize_ / n, 0, 4 * kMinSubnormal32);
 }
 
 SoftmaxTau SoftmaxBudget::lse(const SoftmaxPrefix& prefix) const {
   const double top = std::abs(prefix.max_logit), ln_l = std::max(0.0, log64(prefix.sum));
   const Sum sum = sum_of(prefix, folds() ? 1.01 * kU32 * top : 0.0);
   const double lse = std::abs(prefix.max_logit + ln_l) + kLn2;
-  // ln sum p_j e^eps_j: as ln(1 + sum p_j (e^eps_j - 1)) while that is small, else the largest eps_j - D_j is taken out.
+  // ln sum p_j e^eps_j: as ln(1 + sum p_j (e^eps_j - 1)) while that is small, else the largest eps_j - D_j is taken
+  // out.
   double worst = -kInf;
   for (std::size_t k = 0; k < sum.den.size(); ++k) worst = std::max(worst, sum.den[k] - prefix.depth[k]);
   const double weights = worst < 0.5 ? sum.psi : worst + log64(static_cast<double>(sum.den.size()));
@@ -275,12 +287,14 @@ SoftmaxTau SoftmaxBudget::l(const SoftmaxPrefix& prefix) const {
   const double residue = folds() ? 1.01 * kU32 * std::abs(prefix.max_logit) : 0;
   Sum sum = sum_of(prefix, max_error(prefix) + residue);
   if (top_is_certain(prefix)) {
-    const double before = excess_weight(1, 0, sum.den[prefix.top]), own = residue + (sum.den[prefix.top] - sum.score[prefix.top]);
+    const double before = excess_weight(1, 0, sum.den[prefix.top]),
+                 own = residue + (sum.den[prefix.top] - sum.score[prefix.top]);
     sum.psi -= (before - excess_weight(1, 0, own)) / prefix.sum * (1 - 0x1p-40);
     sum.score_part -= (sum.score[prefix.top] - residue) / prefix.sum * (1 - 0x1p-40);
   }
   const double l = prefix.sum;
-  const double floor = static_cast<double>(prefix.depth.size()) * kMinNormal32 * exp2_64(shift(prefix)) + 4 * kMinSubnormal32;
+  const double floor =
+      static_cast<double>(prefix.depth.size()) * kMinNormal32 * exp2_64(shift(prefix)) + 4 * kMinSubnormal32;
   const double tau = l * ((1 + sum.psi) * (1 + sum.error) - 1) * kSlack + floor;
   return split(tau, l * sum.score_part, l * sum.exp_part, l * sum.error, 0, 0, floor);
 }
@@ -289,12 +303,14 @@ std::vector<BoundTerm> softmax_bound_terms(const Problem& raw, const Arithmetic&
   const SoftmaxProblem problem(raw);
   const Truth layouts = start_truth(problem);
   std::vector<BoundTerm> terms;
-  for (std::string_view name : kSoftmaxTerms) terms.push_back({std::string(name), std::vector<std::vector<double>>(layouts.outputs.size())});
+  for (std::string_view name : kSoftmaxTerms)
+    terms.push_back({std::string(name), std::vector<std::vector<double>>(layouts.outputs.size())});
   terms.push_back({"output", std::vector<std::vector<double>>(layouts.outputs.size())});
   for (std::int64_t i = 0; i < problem.params().rows; ++i) {
     const SoftmaxRowResult row = evaluate_softmax_row(problem, problem.row(i), arithmetic);
     std::size_t next = 0;
-    const auto add = [&](const TensorLayout* layout, const std::vector<SoftmaxTau>& taus, const std::vector<double>& mids) {
+    const auto add = [&](const TensorLayout* layout, const std::vector<SoftmaxTau>& taus,
+                         const std::vector<double>& mids) {
       if (layout == nullptr) return;
       for (std::size_t j = 0; j < taus.size(); ++j) {
         for (std::size_t t = 0; t < kSoftmaxTerms.size(); ++t)

@@ -44,12 +44,15 @@ SoftmaxValues softmax_under(const SoftmaxParams& p, const SoftmaxRow& row, const
   for (std::int32_t i : finite)
     t.push_back(change.scale * row.linear[static_cast<std::size_t>(i)] + row.bias[static_cast<std::size_t>(i)]);
   const auto key = [&](std::size_t k) { return row.key[static_cast<std::size_t>(finite[k])]; };
-  const auto weight = [&](std::size_t k, double m) { return exp64(t[k] - m) * (key(k) >= change.weak_first && key(k) < change.weak_end ? change.weak : 1.0); };
+  const auto weight = [&](std::size_t k, double m) {
+    return exp64(t[k] - m) * (key(k) >= change.weak_first && key(k) < change.weak_end ? change.weak : 1.0);
+  };
   double m = kNone, l = 0, ghost = 0;  // l without the ghosts, whose share is exp(-m) of the moment
   for (std::size_t at = 0, step = 0; static_cast<std::int64_t>(step) * tile < p.n; ++step) {
     const std::size_t first = at;
     double largest = first > 0 ? m : -std::numeric_limits<double>::infinity();
-    for (; at < t.size() && key(at) < static_cast<std::int64_t>(step + 1) * tile; ++at) largest = std::max(largest, t[at]);
+    for (; at < t.size() && key(at) < static_cast<std::int64_t>(step + 1) * tile; ++at)
+      largest = std::max(largest, t[at]);
     if (at > first) {
       const double alpha = first > 0 ? exp64(m - largest) : 0;
       l *= alpha + change.stale * (1 - alpha);

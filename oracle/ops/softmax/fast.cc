@@ -35,7 +35,8 @@ std::size_t top_of(const SoftmaxRow& row, const std::vector<std::int32_t>& finit
   return top;
 }
 
-void set_y(const SoftmaxRow& row, const std::vector<std::int32_t>& finite, const SoftmaxPrefix& prefix, SoftmaxTruth& truth) {
+void set_y(const SoftmaxRow& row, const std::vector<std::int32_t>& finite, const SoftmaxPrefix& prefix,
+           SoftmaxTruth& truth) {
   const double known = prefix.sum - prefix.excess;
   for (std::size_t k = 0; k < finite.size(); ++k) {
     const auto j = static_cast<std::size_t>(row.key[static_cast<std::size_t>(finite[k])]);
@@ -50,7 +51,8 @@ void set_y(const SoftmaxRow& row, const std::vector<std::int32_t>& finite, const
 void set_lse(const SoftmaxParams& p, const SoftmaxPrefix& prefix, SoftmaxTruth& truth) {
   const double log_sum = log64(prefix.sum), lse = prefix.max_logit + log_sum;
   const double relative = prefix.sum_radius / (prefix.sum - prefix.sum_radius);
-  const double radius = 1.01 * (prefix.max_radius + relative + kLog64RelativeError * std::abs(log_sum) + kU * std::abs(lse));
+  const double radius =
+      1.01 * (prefix.max_radius + relative + kLog64RelativeError * std::abs(log_sum) + kU * std::abs(lse));
   const bool two = p.lse == LseBase::kTwo;
   truth.lse_mid = two ? lse / kLn2 : lse;
   truth.lse_radius = two ? radius / kLn2 * (1 + 8 * kU) + 4 * kU * std::abs(truth.lse_mid) : radius;
@@ -64,7 +66,8 @@ void set_lse(const SoftmaxParams& p, const SoftmaxPrefix& prefix, SoftmaxTruth& 
 }
 
 /// Ball arithmetic decides the row when fp64's radius is not small beside the bound (numerics.md 2.14).
-bool must_escalate(const std::vector<double>& radius, const std::vector<ClassSet>& classes, const std::vector<SoftmaxTau>& tau) {
+bool must_escalate(const std::vector<double>& radius, const std::vector<ClassSet>& classes,
+                   const std::vector<SoftmaxTau>& tau) {
   constexpr double kShare = 0x1p-10;
   for (std::size_t i = 0; i < radius.size(); ++i)
     if ((classes[i] & kNumber) && radius[i] > 0 && !(radius[i] < kInf && radius[i] <= kShare * tau[i].tau)) return true;
@@ -91,13 +94,16 @@ void append(Bound& bound, const SoftmaxRowResult& row, const SoftmaxProblem& pro
 
 std::vector<std::string> assumptions(const Arithmetic& a) {
   std::vector<std::string> all{
-      "T0: no legal arithmetic of the declared enums gives a rejected value; intermediates are fp32, the order of the row sum is free",
-      a.exponential == Exponential::kEx2Approx ? "exp2 is within 2 ulp of the correctly rounded result; exp2(0) = 1"
-                                               : "exp2 is within 9e-5 of the exact value (a degree-3 polynomial or better); exp2(0) = 1",
+      "T0: no legal arithmetic of the declared enums gives a rejected value; intermediates are fp32, the order of the "
+      "row sum is free",
+      a.exponential == Exponential::kEx2Approx
+          ? "exp2 is within 2 ulp of the correctly rounded result; exp2(0) = 1"
+          : "exp2 is within 9e-5 of the exact value (a degree-3 polynomial or better); exp2(0) = 1",
       "log2 is within 2^-22, the reciprocal within 1 ulp of the correctly rounded result"};
   if (a == Arithmetic{})
-    all.emplace_back("nothing is declared: the bound is the union over the family: scale folded or on x; maximum known before, or "
-                     "running over any tiles; subnormals kept or flushed");
+    all.emplace_back(
+        "nothing is declared: the bound is the union over the family: scale folded or on x; maximum known before, or "
+        "running over any tiles; subnormals kept or flushed");
   return all;
 }
 
@@ -149,7 +155,8 @@ double excess_weight(double weight, double depth, double eps) {
   return eps <= 0.5 ? weight * expm1_upper(eps) : exp64(eps - depth) * (1 + 0x1p-40);
 }
 
-void analyse_prefix(const SoftmaxRow& row, const std::vector<std::int32_t>& finite, std::size_t count, SoftmaxPrefix& prefix) {
+void analyse_prefix(const SoftmaxRow& row, const std::vector<std::int32_t>& finite, std::size_t count,
+                    SoftmaxPrefix& prefix) {
   const std::size_t top = top_of(row, finite, count);
   const std::size_t kept = prefix.depth.empty() || top != prefix.top ? 0 : prefix.depth.size();
   const auto r = static_cast<std::size_t>(finite[top]);
@@ -181,7 +188,8 @@ void analyse_prefix(const SoftmaxRow& row, const std::vector<std::int32_t>& fini
   if (!(prefix.sum_radius < kInf)) prefix.sum_radius = kInf;
 }
 
-SoftmaxRowResult evaluate_softmax_row(const SoftmaxProblem& problem, const SoftmaxRow& row, const Arithmetic& arithmetic) {
+SoftmaxRowResult evaluate_softmax_row(const SoftmaxProblem& problem, const SoftmaxRow& row,
+                                      const Arithmetic& arithmetic) {
   const SoftmaxParams& p = problem.params();
   Classified c = classify(p, row);
   SoftmaxRowResult result{.truth = std::move(c.truth), .y = {}, .lse = {}, .m = {}, .l = {}, .out_of_range = {}};

@@ -17,7 +17,8 @@ constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
 enum Fault : std::size_t { kDroppedKey, kGhostKey, kScaleError, kGain, kLostTile, kStaleSum };
 
 /// The change that is fault number `fault` at `size`, in a row with numbers.
-SoftmaxChange change_of(std::size_t fault, double size, const SoftmaxParams& p, const Classified& c, const SoftmaxRow& row) {
+SoftmaxChange change_of(std::size_t fault, double size, const SoftmaxParams& p, const Classified& c,
+                        const SoftmaxRow& row) {
   SoftmaxChange change;
   if (fault == kGhostKey) change.ghost = size;
   if (fault == kScaleError) change.scale = 1 + size;
@@ -70,7 +71,8 @@ class Judge {
     const OutputBound& b = e_.bound.outputs[output];
     const ClassSet classes = t.classes[i] | b.also[i];
     if (std::isnan(value) || !(classes & (kNumber | kZero))) return false;
-    return !accepts(acceptance(t.layout.format, classes, t.mid[i], t.radius[i], b.tau[i]), encode(t.layout.format, value));
+    return !accepts(acceptance(t.layout.format, classes, t.mid[i], t.radius[i], b.tau[i]),
+                    encode(t.layout.format, value));
   }
 
   const SoftmaxProblem& problem_;
@@ -89,8 +91,8 @@ std::vector<KnownWrong> softmax_known_wrong(const Problem& raw, const Evaluation
   const SoftmaxProblem problem(raw);
   const SoftmaxParams& p = problem.params();
   const Judge judge(problem, evaluation);
-  std::vector<KnownWrong> all{{"zero"}, {"negated"}, {"rows shuffled"}, {"last key lost"}, {"last tile lost"}, {"scale x1.01"},
-                              {"sum not rescaled"}};
+  std::vector<KnownWrong> all{{"zero"},           {"negated"},     {"rows shuffled"},   {"last key lost"},
+                              {"last tile lost"}, {"scale x1.01"}, {"sum not rescaled"}};
   const auto note = [&](std::size_t which, bool rejected) {
     all[which].applicable = true;
     all[which].rejected = all[which].rejected || rejected;

@@ -39,12 +39,25 @@ std::map<std::string, std::string> softmax_cells(const Params& params) {
   const std::int64_t residue = p.n % 64, t = p.steps;
   std::string layout = p.pad > 0 ? "pad" : "";
   if (p.offset > 0) layout += layout.empty() ? "offset" : "+offset";
-  return {{"mask", p.data_mask == DataMask::kBool ? "bool" : p.data_mask == DataMask::kAdditive ? "additive" : "none"},
-          {"steps", t == 0 ? "none" : t == 1 ? "1" : t < 16 ? "2..15" : t <= 64 ? "16..64" : "65.."},
+  return {{"mask", p.data_mask == DataMask::kBool       ? "bool"
+                   : p.data_mask == DataMask::kAdditive ? "additive"
+                                                        : "none"},
+          {"steps", t == 0    ? "none"
+                    : t == 1  ? "1"
+                    : t < 16  ? "2..15"
+                    : t <= 64 ? "16..64"
+                              : "65.."},
           {"layout", layout.empty() ? "plain" : layout},
           {"dtype", std::string(info(p.input).name)},
-          {"residue", residue == 0 ? "0" : residue == 1 ? "1" : residue == 63 ? "63" : residue < 32 ? "2..31" : "32..62"},
-          {"length", p.n >= 1024 ? ">=1024" : p.n >= 128 ? "128..1023" : p.n >= 16 ? "16..127" : "<16"}};
+          {"residue", residue == 0    ? "0"
+                      : residue == 1  ? "1"
+                      : residue == 63 ? "63"
+                      : residue < 32  ? "2..31"
+                                      : "32..62"},
+          {"length", p.n >= 1024  ? ">=1024"
+                     : p.n >= 128 ? "128..1023"
+                     : p.n >= 16  ? "16..127"
+                                  : "<16"}};
 }
 
 }  // namespace assay

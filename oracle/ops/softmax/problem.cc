@@ -45,8 +45,10 @@ void set_empty(const SoftmaxParams& p, ClassSet more, SoftmaxTruth& truth) {
 void set_step(const Seen& seen, SoftmaxTruth& truth) {
   const ClassSet largest = seen.plus ? kPlusInf : seen.any_finite() ? kNumber : kMinusInf;
   ClassSet m = largest, l = kNumber;
-  if (seen.nan || seen.plus) m |= kNan, l = kNan;
-  else if (!seen.any_finite()) l = static_cast<ClassSet>(seen.minus ? kZero | kNan : kZero);
+  if (seen.nan || seen.plus)
+    m |= kNan, l = kNan;
+  else if (!seen.any_finite())
+    l = static_cast<ClassSet>(seen.minus ? kZero | kNan : kZero);
   truth.m_classes.push_back(m);
   truth.l_classes.push_back(l);
 }
@@ -131,7 +133,8 @@ Classified classify(const SoftmaxParams& p, const SoftmaxRow& row) {
     truth.lse_classes = static_cast<ClassSet>(kNan | kMinusInf | empty_lse_class(p));
   } else {  // rule 4
     c.has_numbers = true;
-    for (std::int32_t i : c.finite) truth.y_classes[static_cast<std::size_t>(row.key[static_cast<std::size_t>(i)])] = kNumber;
+    for (std::int32_t i : c.finite)
+      truth.y_classes[static_cast<std::size_t>(row.key[static_cast<std::size_t>(i)])] = kNumber;
   }
   return c;
 }

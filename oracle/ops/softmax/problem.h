@@ -12,9 +12,9 @@ namespace assay {
 /// One row's keys. The logit of key j is t_j = linear_j + bias_j; arrays are parallel to `key`.
 struct SoftmaxRow {
   std::int64_t row = 0;
-  std::vector<std::int32_t> key;    ///< admissible keys, ascending
-  std::vector<double> linear;       ///< scale x, exact: the product of two fp32 numbers fits a double
-  std::vector<double> bias;         ///< additive mask, else 0
+  std::vector<std::int32_t> key;  ///< admissible keys, ascending
+  std::vector<double> linear;     ///< scale x, exact: the product of two fp32 numbers fits a double
+  std::vector<double> bias;       ///< additive mask, else 0
 };
 
 /// Non-owning; the Problem must outlive it. Kernels and the independent check have their own.
@@ -51,13 +51,14 @@ struct SoftmaxTruth {
   RowFacts facts;
   std::vector<double> y_mid, y_radius;  ///< [n], by position in the row
   std::vector<ClassSet> y_classes;
-  double lse_mid = 0, lse_radius = 0;   ///< in the declared base
+  double lse_mid = 0, lse_radius = 0;  ///< in the declared base
   ClassSet lse_classes = kNumber;
   std::vector<double> m_mid, m_radius, l_mid, l_radius;  ///< [steps]
   std::vector<ClassSet> m_classes, l_classes;
 };
 
-/// All of a row's truth but the numbers: facts (lse, min and max where no arithmetic is needed), classes, and mid = 1 / n for kMean.
+/// All of a row's truth but the numbers: facts (lse, min and max where no arithmetic is needed), classes, and mid = 1 /
+/// n for kMean.
 struct Classified {
   SoftmaxTruth truth;
   std::vector<std::int32_t> finite;      ///< indices into row.key of the keys with finite t, ascending

@@ -70,7 +70,8 @@ SoftmaxBalls balls_at(const SoftmaxProblem& problem, const SoftmaxRow& row, int 
   out.classified.truth.facts.escalated = true;
   out.y.resize(static_cast<std::size_t>(p.n));
   for (std::size_t j = 0; j < out.y.size(); ++j)
-    if (out.classified.truth.y_classes[j] & kNumber) out.y[j] = Ball(1.0) / Ball(static_cast<double>(p.n));  // kMean; else set below
+    if (out.classified.truth.y_classes[j] & kNumber)
+      out.y[j] = Ball(1.0) / Ball(static_cast<double>(p.n));  // kMean; else set below
   const std::vector<Ball> t = logits(row, out.classified.finite);
   recurrence(t, out);
   if (out.classified.has_numbers) softmax(p, row, t, out);
@@ -143,12 +144,18 @@ std::string softmax_digits(const Problem& problem, std::size_t output, std::int6
   const SoftmaxBalls balls = softmax_balls(softmax, softmax.row(index / per_row), kBits);
   const SoftmaxTruth& truth = balls.classified.truth;
   const auto at = static_cast<std::size_t>(index % per_row);
-  const auto text = [&](const Ball& ball, ClassSet classes) { return (classes & kNumber) ? ball.digits(count) : std::string(); };
+  const auto text = [&](const Ball& ball, ClassSet classes) {
+    return (classes & kNumber) ? ball.digits(count) : std::string();
+  };
   switch (which) {
-    case 0: return text(balls.y[at], truth.y_classes[at]);
-    case 1: return text(balls.lse, truth.lse_classes);
-    case 2: return text(balls.m[at], truth.m_classes[at]);
-    default: return text(balls.l[at], truth.l_classes[at]);
+    case 0:
+      return text(balls.y[at], truth.y_classes[at]);
+    case 1:
+      return text(balls.lse, truth.lse_classes);
+    case 2:
+      return text(balls.m[at], truth.m_classes[at]);
+    default:
+      return text(balls.l[at], truth.l_classes[at]);
   }
 }
 

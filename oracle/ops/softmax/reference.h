@@ -16,7 +16,8 @@ struct SoftmaxBalls {
   std::vector<Ball> m, l;  ///< [steps]
 };
 
-/// The row at `precision` bits, doubled up to 1024 until every number has radius <= 2^-60 |midpoint|, or lies within 2^-1000 of 0.
+/// The row at `precision` bits, doubled up to 1024 until every number has radius <= 2^-60 |midpoint|, or lies within
+/// 2^-1000 of 0.
 SoftmaxBalls softmax_balls(const SoftmaxProblem& problem, const SoftmaxRow& row, int precision);
 
 }  // namespace assay

@@ -29,7 +29,8 @@ SoftmaxParams softmax_params(const Params& params) {
   p.pad = in.integer("pad", 0, kMaxExtent);
   p.offset = in.integer("offset", 0, kMaxExtent);
   constexpr std::int64_t kMaxElements = std::int64_t{1} << 32;
-  if (p.rows > 0 && p.n + p.pad > kMaxElements / p.rows) in.bad("rows", "a tensor of this case would pass 2^32 elements");
+  if (p.rows > 0 && p.n + p.pad > kMaxElements / p.rows)
+    in.bad("rows", "a tensor of this case would pass 2^32 elements");
   return p;
 }
 
