@@ -53,9 +53,10 @@ TEST(BoundT0, HoldsForUndeclaredArithmeticToo) {
       const Op& op = op_named(c.op);
       const Bound narrow = op.evaluate(problem, declared, Level::kT0).bound,
                   wide = op.evaluate(problem, {}, Level::kT0).bound;
+      // Majorants of the sums over V may cost the narrow bound an eighth where the wide one is exact.
       for (std::size_t k = 0; k < narrow.outputs.size(); ++k)
         for (std::size_t i = 0; i < narrow.outputs[k].tau.size(); ++i)
-          ASSERT_LE(narrow.outputs[k].tau[i], wide.outputs[k].tau[i]) << kernel.name << " " << line;
+          ASSERT_LE(narrow.outputs[k].tau[i], 1.15 * wide.outputs[k].tau[i]) << kernel.name << " " << line;
       EXPECT_NE(judge_outputs(c, problem, {}, run).verdict.kind, CaseVerdict::kUnclassified) << kernel.name << line;
     }
   }
@@ -98,6 +99,74 @@ TEST(BoundT0, EmptyRowsAllowOnlyTheDeclaredValue) {
   }
 }
 
+TEST(BoundTerms, AddUpToTheBound) {
+  const auto runner = in_process_runner();
+  for (const char* line :
+       {"attention hq=2 sq=3 skv=200 d=32", "attention sq=2 skv=150 d=16 out=fp32 lse=2 q=normal(4)@1",
+        "attention sq=2 skv=700 d=16", "attention sq=2 skv=100 d=16 sink=in_lse softcap=5",
+        "attention sq=2 skv=60 d=16 v=subnormal@3", "attention sq=2 skv=100 d=64 q=normal(30)@1",
+        "attention sq=3 skv=2 d=16 mask=causal"}) {
+    for (const KernelIdentity& kernel : runner->kernels()) {
+      if (kernel.op != "attention") continue;
+      const std::string full = fmt::format("{} dtype={}", line, kernel.dtypes[0]);
+      const Problem problem = materialize(parse_case(full));
+      const RunOutcome run = runner->run(kernel.name, problem.params, problem.inputs, problem.outputs);
+      if (run.status != RunStatus::kOk) continue;
+      const Op& op = op_named("attention");
+      const Evaluation e = op.evaluate(problem, run.declared, Level::kT0);
+      const std::vector<BoundTerm> terms = op.bound_terms(problem, run.declared);
+      ASSERT_EQ(terms.back().name, "output");
+      for (std::size_t k = 0; k < e.bound.outputs.size(); ++k)
+        for (std::size_t i = 0; i < e.bound.outputs[k].tau.size(); ++i) {
+          if (!(e.truth.outputs[k].classes[i] & kNumber)) continue;
+          double sum = 0;
+          for (std::size_t t = 0; t + 1 < terms.size(); ++t) {
+            ASSERT_GE(terms[t].outputs[k][i], 0) << terms[t].name;
+            sum += terms[t].outputs[k][i];
+          }
+          const double tau = e.bound.outputs[k].tau[i];
+          ASSERT_GE(sum, tau * (1 - 1e-3)) << kernel.name << " " << full << " element " << i;
+          ASSERT_LE(sum, tau * 1.03) << kernel.name << " " << full << " element " << i;
+        }
+    }
+  }
+}
+
+TEST(BoundTerms, NameTheSource) {
+  const auto runner = in_process_runner();
+  const Op& op = op_named("attention");
+  const auto share = [&](const char* kernel, const char* line, std::string_view name, std::size_t output) {
+    const Problem problem = materialize(parse_case(line));
+    const RunOutcome run = runner->run(kernel, problem.params, problem.inputs, problem.outputs);
+    double all = 0, one = 0;
+    for (const BoundTerm& term : op.bound_terms(problem, run.declared)) {
+      if (term.name == "output") continue;
+      all += term.outputs[output][0];
+      if (term.name == name) one += term.outputs[output][0];
+    }
+    return one / all;
+  };
+  const char* flat = "attention sq=1 skv=512 d=64";
+  EXPECT_GT(share("fa2_bf16", flat, "P", 0), 0.9);
+  EXPECT_GT(share("naive_bf16", flat, "PV", 0), 0.4);
+  EXPECT_GT(share("naive_bf16", flat, "normalise", 1), 0.5);
+  EXPECT_GT(share("fa2_bf16", "attention sq=1 skv=4 d=512 q=normal(9)@1", "QK", 1), 0.9);
+  EXPECT_EQ(share("fa2_bf16", flat, "merge", 0), 0);
+  EXPECT_GT(share("split_bf16", flat, "merge", 1), 0.05);
+}
+
+TEST(BoundT0, KnowsWhereEightBitWeightsSaturate) {
+  const auto runner = in_process_runner();
+  const Problem problem = materialize(parse_case("attention sq=2 skv=300 d=16 dtype=e4m3"));
+  Arithmetic a = runner->run("fa3_e4m3", problem.params, problem.inputs, problem.outputs).declared;
+  const auto range = [&] { return op_named("attention").evaluate(problem, a, Level::kT0).bound.out_of_range[0]; };
+  EXPECT_EQ(range(), "");
+  a.max_policy = MaxPolicy::kLazy, a.lazy_threshold = 4;  // numerics.md 1.3: P reaches 2^12 while l does not saturate
+  EXPECT_EQ(range(), "P saturation: 2^12 > 448");
+  a.p_offset = 4;
+  EXPECT_EQ(range(), "");
+}
+
 TEST(Verdict, AZeroTruthMakesACaseVacuous) {
   const auto runner = in_process_runner();
   const Record record = run_case(parse_case("attention sq=2 skv=8 v=constant(0)"), "fa2_bf16", *runner);
@@ -115,6 +184,9 @@ TEST(Verdict, EveryCorrectKernelIsCleanOnEveryConvention) {
         "attention sq=6 skv=6 mask=causal set=k[0,0,3,0]:nan"})
     for (const KernelIdentity& kernel : runner->kernels()) {
       const std::string dtype = kernel.dtypes.front();
+      if (kernel.op != "attention" ||
+          (dtype == "e4m3" && std::string_view(line).find(":inf") != std::string_view::npos))
+        continue;
       const Record record = run_case(parse_case(fmt::format("{} dtype={}", line, dtype)), kernel.name, *runner);
       EXPECT_TRUE(record.verdict.kind == CaseVerdict::kClean || record.verdict.kind == CaseVerdict::kSkipped)
           << kernel.name << " " << line << ": " << record.verdict.evidence << record.verdict.reason;

@@ -131,7 +131,7 @@ double RowBudget::row_sum_chain() const {
   const auto n = static_cast<double>(n_);
   if (arith_.row_sum_tree != RowSumTree::kQuad) return n;
   const double per_tile = own_tile() || every_step() ? tiles() : 0;  // each tile's sum may be finished and added
-  if (listed()) return std::min(n, 2 * std::floor(static_cast<double>(params_.list_len + 7) / 8)) + 2 + per_tile;
+  if (listed()) return std::min(n, 2 * pieces(params_.list_len, 8)) + 2 + per_tile;
   std::array<double, 4> lanes{};
   if (contiguous()) {
     const std::int32_t whole = static_cast<std::int32_t>(n_) / 8 * 8;
@@ -223,6 +223,16 @@ RowBound RowBudget::bound(TermShares* shares) {
 
 RowBound bound_row(const RowAnalysis& row, const AttentionParams& params, const Arithmetic& arithmetic) {
   return RowBudget(row, params, arithmetic).bound();
+}
+
+/// The kernel's maximum is the sink or, where a kernel guards a maximum of -inf over the keys, 0; then l = e^(sink - maximum) with
+/// the exponential's error and that of its argument, and LSE = maximum + ln l [- offset ln 2], or a merge of that with empty states.
+double lone_sink_tau(double sink, const AttentionParams& params, const Arithmetic& arithmetic) {
+  const double x = std::abs(sink), offset = std::abs(arithmetic.p_offset) * kLn2;
+  const double logarithms = kLg2 * (std::max(kLn2, x + offset) + kLn2);
+  const double natural =
+      (exponential_error(arithmetic) + logarithms + kU32 * (14 * x + 4 * offset)) * kSlack + 4 * kMinSubnormal32;
+  return params.lse == LseBase::kTwo ? (natural + 4 * kU32 * x) * kLog2E : natural;
 }
 
 std::vector<std::string> bound_assumptions(const Arithmetic& a) {

@@ -89,7 +89,7 @@ std::vector<double> RowBudget::deviations(const std::vector<double>& weight, con
 /// declared tiles; with unknown tiles, or tiles that k does not divide, a block may straddle two of ours.
 double RowBudget::blocks(int k) const {
   if (listed())
-    return std::min(static_cast<double>(n_), std::floor(static_cast<double>(params_.list_len + 2 * k - 2) / k));
+    return std::min(static_cast<double>(n_), pieces(params_.list_len, k) + 1);
   double count = 0;
   if (contiguous()) {
     count = row_.keys.back() / k - row_.keys.front() / k + 1;
@@ -109,7 +109,7 @@ ValueAccumulation RowBudget::value_accumulation() const {
     // A chain inside each group from zero, then one addition per group.
     const double groups = blocks(arith_.promote_n), in_group = std::min(n, static_cast<double>(arith_.promote_n));
     const auto in_blocks = [&](int k) {
-      return std::min(blocks(k), std::ceil(in_group / k) + (arith_.promote_n % k == 0 ? 0 : 1));
+      return std::min(blocks(k), pieces(arith_.promote_n, k) + (arith_.promote_n % k == 0 ? 0 : 1));
     };
     value.chain = accumulation_error(arith_.pv, operands, in_group, in_blocks);
     value.chain.absolute *= groups, value.chain.alignments *= groups;
@@ -122,7 +122,7 @@ ValueAccumulation RowBudget::value_accumulation() const {
   // Factors per block of keys multiply P, or the partial P V of the block, which is then added.
   if (row_.value_factor.size() > 1)
     value.added +=
-        gamma32(2 + std::ceil(static_cast<double>(row_.operands->keys) / static_cast<double>(params_.scale_block)));
+        gamma32(2 + pieces(row_.operands->keys, params_.scale_block));
   return value;
 }
 

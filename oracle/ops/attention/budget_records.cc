@@ -80,9 +80,7 @@ bool RowBudget::single_tile() const {
 
 double RowBudget::tiles() const {
   constexpr int kSmallestTile = 16;  // of kernels that normalise at every step and do not say how often
-  const double keys = listed() ? static_cast<double>(params_.list_len) : static_cast<double>(row_.operands->keys);
-  const int tile = arith_.tile_n > 0 ? arith_.tile_n : kSmallestTile;
-  return std::floor((keys + tile - 1) / tile);
+  return pieces(listed() ? params_.list_len : row_.operands->keys, arith_.tile_n > 0 ? arith_.tile_n : kSmallestTile);
 }
 
 void RowBudget::count_records() {
@@ -121,9 +119,7 @@ void RowBudget::count_records() {
 
   if (listed()) {
     // Keys come in the list's order.
-    const double tiles = arith_.tile_n > 0
-                             ? std::floor(static_cast<double>(params_.list_len + arith_.tile_n - 1) / arith_.tile_n)
-                             : static_cast<double>(n_);
+    const double tiles = arith_.tile_n > 0 ? pieces(params_.list_len, arith_.tile_n) : static_cast<double>(n_);
     records = std::min(static_cast<double>(n_), tiles);
     deepest = largest(high_end, n_);
   } else {

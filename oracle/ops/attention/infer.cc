@@ -139,12 +139,15 @@ std::optional<Inference> attention_infer(const Problem& raw, const Arithmetic& d
     if (shares[k] > shares[best]) best = k;
   result.bit_equal = shares[best];
   result.rounded_truth = share(sample.truth, sample.actual);
+  bool distinct = false;
   for (std::size_t k = 0; k < candidates.size(); ++k) {
     if (sample.predicted[k] == sample.predicted[best]) continue;
+    distinct = true;
     if (!leads(sample, sample.predicted[best], sample.predicted[k])) return std::nullopt;
     result.runner_up = std::max(result.runner_up, shares[k]);
   }
-  if (result.bit_equal < kLeast || !leads(sample, sample.predicted[best], sample.truth)) return std::nullopt;
+  if (!distinct || result.bit_equal < kLeast || !leads(sample, sample.predicted[best], sample.truth))
+    return std::nullopt;
   result.arithmetic = candidates[best];
   result.structure = structure_in_words(candidates[best], longest);
   return result;

@@ -4,6 +4,7 @@
 
 #include <array>
 #include <cstddef>
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -43,6 +44,9 @@ struct WeightFormat {
   int lazy = 0;  ///< log2 of how far P may exceed 2^offset
 };
 WeightFormat weight_format(const AttentionParams& params, const Arithmetic& arithmetic);
+
+/// How many runs of `size` cover `count`.
+inline double pieces(std::int64_t count, std::int64_t size) { return static_cast<double>((count + size - 1) / size); }
 
 /// Relative error of one exponential.
 double exponential_error(const Arithmetic& arithmetic);
