@@ -68,6 +68,9 @@ struct RowBound {
 /// eighth, it makes that pass.
 RowBound bound_row(const RowAnalysis& row, const AttentionParams& params, const Arithmetic& arithmetic);
 
+/// LSE bound, in the declared base, of a row whose only finite logit is the sink's: bound_row has no say there.
+double lone_sink_tau(double sink, const AttentionParams& params, const Arithmetic& arithmetic);
+
 /// The sentences a report prints under "assumptions" for bounds made by bound_row.
 std::vector<std::string> bound_assumptions(const Arithmetic& arithmetic);
 

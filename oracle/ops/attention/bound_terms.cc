@@ -1,4 +1,5 @@
 // The bound of every judged element by source: QK, exp, P, PV, merge, normalise, subnormals, and half an output ulp.
+#include <cmath>
 #include <limits>
 
 #include "oracle/ops/attention/row_budget.h"
@@ -8,6 +9,7 @@ namespace {
 
 constexpr std::array<std::string_view, 9> kNames = {"QK",        "exp",        "P",    "PV",    "merge",
                                                     "normalise", "subnormals", "hull", "output"};
+constexpr std::size_t kNormalise = 5;
 
 std::array<const std::vector<double>*, 8> parts(const TermShares& s) {
   return {&s.qk, &s.exp, &s.p, &s.pv, &s.merge, &s.normalise, &s.subnormals, &s.hull};
@@ -28,7 +30,14 @@ std::vector<BoundTerm> attention_bound_terms(const Problem& raw, const Arithmeti
     if (has_lse) term.outputs.emplace_back(count, 0.0);
   }
   std::vector<std::size_t> rows(count);
-  for (std::size_t r = 0; r < count; ++r) rows[r] = r;
+  for (std::size_t r = 0; r < count; ++r) {
+    rows[r] = r;
+    const double sink = problem.sink(problem.rows()[r]);
+    if (!has_lse || problem.params().sink != Sink::kInLse || !std::isfinite(sink)) continue;
+    // What remains where a row has no logit but the sink's; the others are overwritten below.
+    terms[kNormalise].outputs[1][r] = lone_sink_tau(sink, problem.params(), arithmetic);
+    terms.back().outputs[1][r] = ulp(Format::kFp32, problem.params().lse == LseBase::kTwo ? sink * kLog2E : sink) / 2;
+  }
   analyse_rows(problem, rows, [&](std::size_t r, const RowAnalysis& row) {
     TermShares shares;
     RowBudget(row, problem.params(), arithmetic).bound(&shares);

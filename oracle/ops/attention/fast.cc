@@ -139,6 +139,9 @@ RowOutcome Evaluator::judge(RowTruth& truth, RowAnalysis* a, TierReplay& replay)
       make_magnitudes_exact(problem_, *a);
       for (std::size_t i = 0; i < levels_.size(); ++i) out.tiers[i] = replay.tier(*a, out.bound, levels_[i]);
     }
+  } else if (has_lse && (truth.lse_classes & kNumber)) {
+    const AttentionRow row{truth.facts.batch, truth.facts.head, truth.facts.query};
+    out.bound.lse_tau = lone_sink_tau(problem_.sink(row), problem_.params(), arithmetic_);
   }
   out.truth = std::move(truth);
   return out;
