@@ -26,13 +26,6 @@ constexpr double kRoundMagic = 0x1.8p52;  // adding it rounds |x| < 2^51 to an i
 
 std::uint64_t bits_of(double x) { return std::bit_cast<std::uint64_t>(x); }
 double from_bits(std::uint64_t bits) { return std::bit_cast<double>(bits); }
-// `condition ? a : b` by masks: compilers leave a branch for ?: on doubles, which keeps the loops below from
-// vectorising.
-double select(bool condition, double a, double b) {
-  const std::uint64_t mask = std::uint64_t{0} - static_cast<std::uint64_t>(condition);
-  return from_bits((bits_of(a) & mask) | (bits_of(b) & ~mask));
-}
-
 // e^r for |r| <= 0.34658 (ln 2 / 2 with room for the rounding of x log2 e).
 //
 // Method: 1 + (r + r^2 q(r)), q the Taylor series up to r^11/13!, summed as A(r^2) + r B(r^2). Cut off: r^14/14! < 0.04

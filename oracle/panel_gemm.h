@@ -5,20 +5,23 @@
 
 namespace assay {
 
-inline constexpr std::size_t kPanel = 8;     ///< columns of an fp64 panel
-inline constexpr std::size_t kPanel32 = 16;  ///< columns of an fp32 panel
+inline constexpr std::size_t kNarrowPanel = 8;  ///< columns
+inline constexpr std::size_t kWidePanel = 16;
 
-/// A panel b is [depth][columns], row-major. Row r of the result, at c[r], is
+/// A panel b is [depth][columns] of fp32 numbers, row-major, whose values count as fp64 ones. Row r of the result, at c[r], is
 ///
 ///   sum_k a[r][k] b[k][column],    k ascending, one chain of additions from zero per element,
 ///
-/// stored or added to what c[r] holds. In `store_exact`, `add_exact` and `add_exact32` the caller promises that every product
-/// is exact in the type (or an operand is not finite): then a fused multiply-add rounds like a product and a sum, and may be used.
+/// stored or added to what c[r] holds. In the functions named `exact` the caller promises that every product is exact in the type of a
+/// (or an operand is not finite): then a fused multiply-add rounds like a product and a sum, and may be used.
 struct PanelGemm {
-  void (*store_exact)(const double* const* a, std::size_t rows, const double* b, std::size_t depth, double* const* c);
-  void (*add_exact)(const double* const* a, std::size_t rows, const double* b, std::size_t depth, double* const* c);
-  void (*add)(const double* const* a, std::size_t rows, const double* b, std::size_t depth, double* const* c);
-  void (*add_exact32)(const float* const* a, std::size_t rows, const float* b, std::size_t depth, float* const* c);
+  /// Narrow panels.
+  void (*store_exact)(const double* const* a, std::size_t rows, const float* b, std::size_t depth, double* const* c);
+  /// Wide panels.
+  void (*add_exact)(const double* const* a, std::size_t rows, const float* b, std::size_t depth, double* const* c);
+  void (*add)(const double* const* a, std::size_t rows, const float* b, std::size_t depth, double* const* c);
+  /// Wide panels; |b| in place of b, sums in fp32.
+  void (*add_exact_magnitudes)(const float* const* a, std::size_t rows, const float* b, std::size_t depth, float* const* c);
 };
 
 /// For any machine.

@@ -1,12 +1,14 @@
 // Keys and values of one head as fp64, packed in panels for the products of a strip of rows.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <span>
 #include <vector>
 
 #include "oracle/aligned.h"
 #include "oracle/ops/attention/problem.h"
+#include "oracle/panel_gemm.h"
 
 namespace assay {
 
@@ -18,11 +20,11 @@ inline constexpr std::size_t kKeyTile = 256;
 struct HeadOperands {
   std::int64_t batch = -1, kv_head = -1;
   std::int64_t keys = 0, dim_qk = 0, dim_v = 0;
-  AlignedVector<double> k_panels;  ///< [keys / 8][d][8], zero beyond the last key
-  std::vector<double> v;           ///< [keys][dv]
-  AlignedVector<double> v_panels;  ///< the same, by tiles of T = kKeyTile keys (the last one shorter): [dv / 8][T][8]
-  /// |v| from above as fp32 by tiles, [dv / 16][T][16]: |v_c| <= v_abs v_abs_unit[c], within 2^-11, at most 12 bits, zero for
-  /// zeros only; units are powers of two.
+  AlignedVector<float> k_panels;  ///< [keys / 8][d][8], zero beyond the last key; every input format is fp32 or shorter
+  AlignedVector<double> v;        ///< [keys][dv]
+  AlignedVector<float> v_panels;  ///< the same, by tiles of T = kKeyTile keys (the last one shorter): [dv / 16][T][16]
+  /// |v| from above in the same order: |v_c| <= |v_abs| v_abs_unit[c], within 2^-11, at most 12 bits, between 2^-36 and 2^101 or 0, and
+  /// 0 for zeros only. Units are powers of two. Empty where v_panels is like that with units 1.
   AlignedVector<float> v_abs;
   std::vector<double> v_abs_unit;      ///< [dv rounded up to 16]
   std::vector<double> k_norm;          ///< [keys rounded up to a tile] at least the norm of the finite elements
@@ -37,14 +39,10 @@ struct HeadOperands {
 
   std::size_t tiles() const { return (static_cast<std::size_t>(keys) + kKeyTile - 1) / kKeyTile; }
   std::size_t tile_keys(std::size_t tile) const { return std::min(kKeyTile, static_cast<std::size_t>(keys) - tile * kKeyTile); }
-  const double* k_panel(std::size_t panel) const { return k_panels.data() + panel * static_cast<std::size_t>(dim_qk) * 8; }
-  std::size_t value_panels() const { return (static_cast<std::size_t>(dim_v) + 7) / 8; }
-  std::size_t value_panels32() const { return (static_cast<std::size_t>(dim_v) + 15) / 16; }
-  const double* v_panel(std::size_t tile, std::size_t panel) const {
-    return v_panels.data() + tile * value_panels() * kKeyTile * 8 + panel * tile_keys(tile) * 8;
-  }
-  const float* v_abs_panel(std::size_t tile, std::size_t panel) const {
-    return v_abs.data() + tile * value_panels32() * kKeyTile * 16 + panel * tile_keys(tile) * 16;
+  const float* k_panel(std::size_t panel) const { return k_panels.data() + panel * static_cast<std::size_t>(dim_qk) * kNarrowPanel; }
+  std::size_t value_panels() const { return (static_cast<std::size_t>(dim_v) + kWidePanel - 1) / kWidePanel; }
+  std::size_t v_panel(std::size_t tile, std::size_t panel) const {
+    return (tile * value_panels() * kKeyTile + panel * tile_keys(tile)) * kWidePanel;
   }
 };
 
@@ -57,11 +55,11 @@ class HeadLoader {
   HeadLoader(const AttentionProblem& problem, std::int64_t batch, std::int64_t kv_head, HeadOperands& head);
   void decode_tile(std::size_t tile);
   void join_tiles();                  ///< once, after all tiles are decoded
-  void bound_values(std::size_t tile);
+  void bound_values(std::size_t tile);  ///< v_abs
 
  private:
   struct TileFacts {
-    std::vector<double> raw_max, max, sum;  ///< [dv] |v|; |v| times factor
+    std::vector<double> raw_max, raw_least, max, sum;  ///< [dv] |v|, the least but 0; |v| times factor
     std::vector<std::int32_t> special;
     double k_max = 0;
   };
@@ -70,6 +68,7 @@ class HeadLoader {
   AttentionRow any_row_;              ///< of the head: names its factors
   std::vector<TileFacts> tile_facts_;
   std::vector<double> raw_max_;
+  bool separate_magnitudes_ = false;
 };
 
 /// Facts of one vector of finite numbers of a format (others are passed over), for the error of dot products.
@@ -86,8 +85,12 @@ VectorFacts vector_facts(Format format, std::span<const double> x);
 void head_scores(const HeadOperands& head, std::span<const double> q, std::vector<double>& score,
                  std::vector<double>& magnitude);
 
-/// Error of a score relative to `magnitude` (a bound on the sum of |q_c k_c|): 0 where (X) of numerics.md 3.1 shows that every
-/// partial sum is exact, d rounded additions else.
-double score_error_unit(double q_spread, double k_spread, std::int64_t dim);
+/// Error of a score relative to the sum of |q_c k_jc|, and the largest sum of the spreads of q and k for which (X) of numerics.md 3.1
+/// shows that every partial sum is exact.
+struct ScoreRounding {
+  explicit ScoreRounding(std::int64_t dim);
+  double unit = 0, exact_up_to = 0;
+  double error(double q_spread, double k_spread) const { return q_spread + k_spread <= exact_up_to ? 0 : unit; }
+};
 
 }  // namespace assay

@@ -31,11 +31,11 @@ ASSAY_HOT void add_deviation(double weight, double factor, const double* v, cons
 }
 
 /// sums[j] = sum_c |q_c panel_cj|
-ASSAY_HOT void panel_magnitudes(const double* q, const double* panel, std::size_t d, double* sums) {
-  double lanes[kPanel] = {};
+ASSAY_HOT void panel_magnitudes(const double* q, const float* panel, std::size_t d, double* sums) {
+  double lanes[kNarrowPanel] = {};
   for (std::size_t c = 0; c < d; ++c)
-    for (std::size_t j = 0; j < kPanel; ++j) lanes[j] += std::abs(q[c] * panel[c * kPanel + j]);
-  for (std::size_t j = 0; j < kPanel; ++j) sums[j] = lanes[j];
+    for (std::size_t j = 0; j < kNarrowPanel; ++j) lanes[j] += std::abs(q[c] * static_cast<double>(panel[c * kNarrowPanel + j]));
+  for (std::size_t j = 0; j < kNarrowPanel; ++j) sums[j] = lanes[j];
 }
 
 /// At least |w^_j - w_j| over the sum of the weights, but for phi_j. `share`: w^_j over that sum.
@@ -63,9 +63,9 @@ void log_weight_errors(const AttentionParams& params, const RowAnalysis& a, doub
   const bool differences_first = params.softcap == 0 && a.factor.size() == 1;
   const auto factor = [&](std::size_t j) { return std::abs(a.factor[a.factor.size() == 1 ? 0 : j]); };
   const auto bias = [&](std::size_t j) { return a.bias.empty() ? 0.0 : a.bias[j]; };
+  const ScoreRounding rounding(a.operands->dim_qk);
   const auto score_error = [&](std::size_t j) {
-    const double k_spread = a.operands->k_spread[static_cast<std::size_t>(a.keys[j])];
-    return factor(j) * score_error_unit(q_spread, k_spread, a.operands->dim_qk) * a.magnitude[j];
+    return factor(j) * rounding.error(q_spread, a.operands->k_spread[static_cast<std::size_t>(a.keys[j])]) * a.magnitude[j];
   };
   const auto logit_error = [&](std::size_t j) {
     const double y = std::abs(a.linear[j]), x = std::abs(a.max_logit) + a.depth[j];
@@ -206,10 +206,9 @@ bool magnitudes_matter(const AttentionParams& params, const RowAnalysis& a) {
   const double d = static_cast<double>(params.dim_qk);
   const auto blocks = [&](int k) { return std::ceil(d / k); };
   const AccumulationError qk = accumulation_error(Accumulate::kUnknown, params.input, d, blocks);
-  double logit = 0, factor = 0;
+  double factor = 0;
   for (double f : a.factor) factor = std::max(factor, std::abs(f));
-  for (double magnitude : a.magnitude) logit = std::max(logit, magnitude);
-  return qk.relative * factor * logit > info(params.input).unit_roundoff / 3 || a.score_hull > kSmallScores;
+  return qk.relative * factor * a.score_hull > info(params.input).unit_roundoff / 3 || a.score_hull > kSmallScores;
 }
 
 void make_magnitudes_exact(const AttentionProblem& problem, RowAnalysis& a) {
@@ -218,9 +217,9 @@ void make_magnitudes_exact(const AttentionProblem& problem, RowAnalysis& a) {
   const auto d = static_cast<std::size_t>(head.dim_qk);
   std::vector<double> q(d);
   problem.load_q(a.row, q);
-  double sums[kPanel] = {};
+  double sums[kNarrowPanel] = {};
   std::int32_t panel = -1;
-  constexpr auto kStep = static_cast<std::int32_t>(kPanel);
+  constexpr auto kStep = static_cast<std::int32_t>(kNarrowPanel);
   const double up = 1 + gamma64(static_cast<double>(d) + 2);
   a.score_hull = a.hull_without_weight;
   for (std::size_t j = 0; j < a.keys.size(); ++j) {

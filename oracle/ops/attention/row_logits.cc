@@ -6,16 +6,12 @@
 #include <limits>
 
 #include "oracle/exp64.h"
-#include "oracle/simd.h"
+#include "oracle/ops/attention/strip_loops.h"
 
 namespace assay {
 namespace {
 
 constexpr double kInf = std::numeric_limits<double>::infinity();
-
-ASSAY_HOT void multiply(double factor, const double* x, std::size_t n, double* y) {
-  for (std::size_t i = 0; i < n; ++i) y[i] = factor * x[i];
-}
 
 double capped_logit(const AttentionParams& params, double y) {
   if (params.softcap == 0) return y;

@@ -57,6 +57,7 @@ struct Strip::Line {
   std::size_t keys = 0;                  ///< admissible ones
   bool numbers = false;                  ///< some logit is finite, none NaN or +inf
   RowAnalysis gathered;                  ///< unless alike
+  Extremes extremes;                     ///< of the scores, if alike
   double factor = 0, reference = 0;      ///< alike: t_j = factor (s_j - reference)
   double max_logit = 0, min_logit = 0;
   double sum = 0, squares = 0;
@@ -65,7 +66,7 @@ struct Strip::Line {
 
 Strip::~Strip() = default;
 
-Strip::Strip(const AttentionProblem& problem) : problem_(problem), bits_(weight_bits(problem.params().input)) {}
+Strip::Strip(const AttentionProblem& problem) : problem_(problem), bits_(weight_bits(problem.params().input)), rounding_(problem.params().input, bits_) {}
 
 std::size_t Strip::rows_at_once(std::int64_t keys) {
   constexpr std::int64_t kMost = 48, kLeast = 12, kScores = std::int64_t{1} << 21;
@@ -75,6 +76,7 @@ std::size_t Strip::rows_at_once(std::int64_t keys) {
 void Strip::begin(Line& line, const AttentionRow& row) {
   line.row = row;
   line.logits = {};
+  line.extremes = {};
   line.numbers = false;
   line.admissible.clear();
   std::pair<std::int64_t, std::int64_t> span = problem_.key_span(row);
@@ -121,7 +123,7 @@ void Strip::evaluate(const HeadOperands& head, std::span<const AttentionRow> row
 void Strip::score_rows() {
   const auto d = static_cast<std::size_t>(head_->dim_qk);
   const std::size_t size = (end_tile_ - first_tile_) * rows_ * stride_;
-  if (scores_.size() < size) scores_.resize(size), weights_.resize(size), weights32_.resize(size);
+  if (scores_.size() < size) scores_.resize(size), weights_.resize(size);
   q_stride_ = d + kSkew;
   q_.resize(rows_ * q_stride_);
   a_.resize(rows_);
@@ -134,10 +136,17 @@ void Strip::score_rows() {
   }
   if (uniform_) return;
   const PanelGemm& gemm = panel_gemm();
-  for (std::size_t panel = first_ / kPanel; panel * kPanel < end_; ++panel) {
-    const std::size_t tile = panel * kPanel / kKeyTile, column = panel * kPanel % kKeyTile;
-    for (std::size_t r = 0; r < rows_; ++r) c_[r] = scores(tile, r) + column;
-    gemm.store_exact(a_.data(), rows_, head_->k_panel(panel), d, c_.data());
+  for (std::size_t tile = first_tile_; tile < end_tile_; ++tile) {
+    const std::size_t start = tile * kKeyTile, from = std::max(first_, start), to = std::min(end_, start + kKeyTile);
+    for (std::size_t panel = from / kNarrowPanel; panel * kNarrowPanel < to; ++panel) {
+      for (std::size_t r = 0; r < rows_; ++r) c_[r] = scores(tile, r) + (panel * kNarrowPanel - start);
+      gemm.store_exact(a_.data(), rows_, head_->k_panel(panel), d, c_.data());
+    }
+    for (std::size_t r = 0; r < rows_; ++r) {
+      Line& line = lines_[r];
+      const std::size_t own = std::max(line.first, start), own_end = std::min(line.end, start + kKeyTile);
+      if (line.alike && own < own_end) find_extremes(scores(tile, r) + (own - start), own_end - own, line.extremes);
+    }
   }
 }
 
@@ -146,7 +155,6 @@ template <class Fill>
 void Strip::weigh_tiles(std::size_t r, const Fill& fill) {
   Line& line = lines_[r];
   WeightSums sums;
-  const WeightRounding rounding(problem_.params().input, bits_);
   for (std::size_t tile = first_tile_; tile < end_tile_; ++tile) {
     const std::size_t start = tile * kKeyTile;
     const auto column = [&](std::size_t key) { return key < start ? 0 : std::min(key - start, kKeyTile); };
@@ -154,15 +162,12 @@ void Strip::weigh_tiles(std::size_t r, const Fill& fill) {
     const std::size_t from = std::min(std::max(low, down_to(column(line.first), 16)), high);
     const std::size_t to = std::max(from, std::min(high, up_to(column(line.end), 16)));
     double* w = weights(tile, r);
-    float* w32 = weights32(tile, r);
-    for (const auto& [begin, end] : {std::pair{low, from}, std::pair{to, high}}) {
-      std::fill(w + begin, w + end, 0.0);
-      std::fill(w32 + begin, w32 + end, 0.0F);
-    }
+    std::fill(w + low, w + from, 0.0);
+    std::fill(w + to, w + high, 0.0);
     if (from == to) continue;
     fill(tile, from, to, w);
     exp64(w + from, w + from, to - from);
-    round_weights(rounding, to - from, w + from, w32 + from, sums);
+    round_weights(rounding_, to - from, w + from, sums);
   }
   line.sum = WeightSums::total(sums.weights);
   line.squares = WeightSums::total(sums.squares);
@@ -190,23 +195,15 @@ void Strip::weigh(std::size_t r) {
 }
 
 void Strip::clear_weights(std::size_t r) {
-  for (std::size_t tile = first_tile_; tile < end_tile_; ++tile) {
-    std::fill_n(weights(tile, r), stride_, 0.0);
-    std::fill_n(weights32(tile, r), stride_, 0.0F);
-  }
+  for (std::size_t tile = first_tile_; tile < end_tile_; ++tile) std::fill_n(weights(tile, r), stride_, 0.0);
 }
 
 bool Strip::weigh_alike(std::size_t r) {
   Line& line = lines_[r];
-  Extremes extremes;
-  for (std::size_t tile = line.first / kKeyTile; tile * kKeyTile < line.end; ++tile) {
-    const std::size_t start = tile * kKeyTile, from = std::max(line.first, start), to = std::min(line.end, start + kKeyTile);
-    find_extremes(scores(tile, r) + (from - start), to - from, extremes);
-  }
   line.factor = problem_.score_factor(line.row, static_cast<std::int64_t>(line.first));
-  if (!extremes.finite() || !std::isfinite(line.factor)) return false;
+  if (!line.extremes.finite() || !std::isfinite(line.factor)) return false;
   // + 0.0: which of +0 and -0 is found depends on the order of comparisons.
-  const double low = extremes.least() + 0.0, high = extremes.largest() + 0.0;
+  const double low = line.extremes.least() + 0.0, high = line.extremes.largest() + 0.0;
   line.reference = line.factor >= 0 ? high : low;
   const double farthest = line.factor >= 0 ? low : high;
   line.max_logit = line.factor * line.reference;
@@ -218,10 +215,12 @@ bool Strip::weigh_alike(std::size_t r) {
     for (std::size_t c = to; start + c > line.end; --c) t[c - 1] = -kInf;
   });
   line.numbers = true;
+  const ScoreRounding rounding(head_->dim_qk);
   double norm = 0;
-  if (score_error_unit(line.q.spread, head_->k_spread_max, head_->dim_qk) > 0)
-    norm = largest_inexact_norm(line.q.spread, *head_, line.first, line.end);
-  const double score_error = std::abs(line.factor) * score_error_unit(kInf, 0, head_->dim_qk) * line.q.norm * norm * (1 + 4 * kU);
+  if (rounding.error(line.q.spread, head_->k_spread_max) > 0)
+    norm = largest_beyond(rounding.exact_up_to - line.q.spread, head_->k_spread.data() + line.first,
+                          head_->k_norm.data() + line.first, line.keys);
+  const double score_error = std::abs(line.factor) * rounding.unit * line.q.norm * norm * (1 + 4 * kU);
   const double top = score_error + 2.02 * kU * std::abs(line.max_logit);
   line.errors = alike_weight_errors(static_cast<double>(line.keys), score_error, top, std::abs(line.factor * (line.reference - farthest)), bits_);
   return true;
@@ -263,7 +262,7 @@ void Strip::weigh_gathered(std::size_t r) {
   a.sum = line.sum;
   if (keys_alike(problem_)) {
     const double score_error = std::abs(a.factor[0]) * largest_of(a.magnitude.data(), n) *
-                               score_error_unit(line.q.spread, head_->k_spread_max, head_->dim_qk);
+                               ScoreRounding(head_->dim_qk).error(line.q.spread, head_->k_spread_max);
     line.errors = alike_weight_errors(static_cast<double>(n), score_error, score_error + 2.02 * kU * std::abs(line.max_logit),
                                       largest_of(a.depth.data(), n), bits_);
   } else {
@@ -275,35 +274,42 @@ void Strip::weigh_gathered(std::size_t r) {
 
 /// Factors by block join the weights that multiply values; p and the row sum stay without them.
 void Strip::scale_by_block(std::size_t r) {
-  const WeightRounding rounding(problem_.params().input, bits_);
   for (std::size_t tile = first_tile_; tile < end_tile_; ++tile) {
     const std::size_t count = std::min(stride_ - kSkew, head_->tile_keys(tile));
-    scale_weights(rounding, head_->value_factor.data() + tile * kKeyTile, head_->value_factor_unit, count, weights(tile, r),
-                  weights32(tile, r));
+    scale_weights(rounding_, head_->value_factor.data() + tile * kKeyTile, count, weights(tile, r));
   }
 }
 
 void Strip::multiply_values() {
   const PanelGemm& gemm = panel_gemm();
   const auto add = bits_ < 53 ? gemm.add_exact : gemm.add;
-  o_stride_ = head_->value_panels() * kPanel + kSkew;
-  abs_stride_ = head_->value_panels32() * kPanel32 + kSkew;
+  o_stride_ = head_->value_panels() * kWidePanel + kSkew;
   o_.assign(rows_ * o_stride_, 0.0);
-  abs_.assign(rows_ * abs_stride_, 0.0F);
+  abs_.assign(rows_ * o_stride_, 0.0F);
   a32_.resize(rows_);
   c32_.resize(rows_);
+  weights32_.resize(rows_ * stride_);
+  const double unit32 = problem_.same_factor_for_all_keys() ? 1.0 : head_->value_factor_unit;
   for (std::size_t tile = first_tile_; tile < end_tile_; ++tile) {
     const std::size_t start = tile * kKeyTile;
     const std::size_t from = first_ > start ? down_to(first_ - start, 16) : 0;
     const std::size_t depth = std::min(end_ - start, head_->tile_keys(tile)) - from;
-    for (std::size_t r = 0; r < rows_; ++r) a_[r] = weights(tile, r) + from, a32_[r] = weights32(tile, r) + from;
-    for (std::size_t panel = 0; panel < head_->value_panels(); ++panel) {
-      for (std::size_t r = 0; r < rows_; ++r) c_[r] = o_.data() + r * o_stride_ + panel * kPanel;
-      add(a_.data(), rows_, head_->v_panel(tile, panel) + from * kPanel, depth, c_.data());
+    for (std::size_t r = 0; r < rows_; ++r) {
+      float* w32 = weights32_.data() + r * stride_;
+      raise_weights(rounding_, unit32, weights(tile, r) + from, depth, w32);
+      a_[r] = weights(tile, r) + from;
+      a32_[r] = w32;
     }
-    for (std::size_t panel = 0; panel < head_->value_panels32(); ++panel) {
-      for (std::size_t r = 0; r < rows_; ++r) c32_[r] = abs_.data() + r * abs_stride_ + panel * kPanel32;
-      gemm.add_exact32(a32_.data(), rows_, head_->v_abs_panel(tile, panel) + from * kPanel32, depth, c32_.data());
+    for (std::size_t panel = 0; panel < head_->value_panels(); ++panel) {
+      const float* v = head_->v_panels.data() + head_->v_panel(tile, panel) + from * kWidePanel;
+      for (std::size_t r = 0; r < rows_; ++r) c_[r] = o_.data() + r * o_stride_ + panel * kWidePanel;
+      add(a_.data(), rows_, v, depth, c_.data());
+    }
+    const AlignedVector<float>& magnitudes = head_->v_abs.empty() ? head_->v_panels : head_->v_abs;
+    for (std::size_t panel = 0; panel < head_->value_panels(); ++panel) {
+      const float* v = magnitudes.data() + head_->v_panel(tile, panel) + from * kWidePanel;
+      for (std::size_t r = 0; r < rows_; ++r) c32_[r] = abs_.data() + r * o_stride_ + panel * kWidePanel;
+      gemm.add_exact_magnitudes(a32_.data(), rows_, v, depth, c32_.data());
     }
   }
 }
@@ -315,11 +321,7 @@ void Strip::finish_exactly(std::size_t r, const Visit& visit) {
   Line& line = lines_[r];
   RowTruth truth = reference_row(problem_, line.row, kBits);
   truth.facts.escalated = true;
-  if (line.numbers) {
-    outputs(r, line.gathered);
-    visit(r, truth, &line.gathered);
-    return;
-  }
+  if (line.numbers) return visit(r, truth, &analyse(r));
   for (std::size_t c = 0; c < truth.o_radius.size(); ++c)
     if ((truth.o_classes[c] & kNumber) != 0) truth.o_radius[c] = kInf;
   if ((truth.lse_classes & kNumber) != 0) truth.lse_radius = kInf;
@@ -345,9 +347,7 @@ void Strip::finish(std::size_t r, const Visit& visit) {
     else visit(r, truth, nullptr);
     return;
   }
-  RowAnalysis& a = line.alike ? alike_ : line.gathered;
-  if (line.alike) describe(r, a);
-  outputs(r, a);
+  RowAnalysis& a = analyse(r);
   truth.o_mid = a.o;
   truth.o_radius = a.o_radius;
   truth.lse_mid = problem_.params().lse == LseBase::kTwo ? a.lse / kLn2 : a.lse;
@@ -365,16 +365,43 @@ void Strip::finish(std::size_t r, const Visit& visit) {
   visit(r, truth, &a);
 }
 
+RowAnalysis& Strip::analyse(std::size_t r) {
+  const Line& line = lines_[r];
+  RowAnalysis& a = line.alike ? alike_ : lines_[r].gathered;
+  a.row = line.row;
+  sums(r, a);
+  if (line.alike) describe(r, a);
+  else multiply(1 / a.denominator, a.p.data(), a.p.size(), a.p.data());
+  outputs(r, a);
+  return a;
+}
+
+/// Row sum, denominator and LSE.
+void Strip::sums(std::size_t r, RowAnalysis& a) {
+  const Line& line = lines_[r];
+  const Sink kind = problem_.params().sink;
+  a.max_logit = line.max_logit;
+  a.min_logit = line.min_logit;
+  a.sum = line.sum;
+  a.effective_keys = line.sum * line.sum / line.squares;
+  const double sink = uniform_ ? -kInf : problem_.sink(a.row);
+  a.sink = std::isfinite(sink) ? sink : -kInf;
+  const bool far_above = a.sink - a.max_logit > kSinkAbove;
+  const double sink_weight = exp64(std::min(a.sink - a.max_logit, kSinkAbove));
+  a.denominator = line.sum + sink_weight;
+  a.sink_p = sink_weight / a.denominator;
+  const double in_lse = kind == Sink::kInLse ? a.denominator : line.sum;
+  a.lse = far_above && kind == Sink::kInLse ? a.sink : a.max_logit + log64(in_lse);
+}
+
 /// The arrays of a row whose keys are alike.
 void Strip::describe(std::size_t r, RowAnalysis& a) {
   const Line& line = lines_[r];
   const std::size_t n = line.keys;
-  a.row = line.row;
   a.operands = head_;
   a.factor.assign(1, line.factor);
   a.bias.clear();
   a.magnitude_exact = false;
-  a.sum = line.sum;
   if (a.keys.empty() || n == 0 || a.keys.front() != static_cast<std::int32_t>(line.first)) a.keys.clear();
   const std::size_t known = std::min(a.keys.size(), n);
   a.keys.resize(n);
@@ -385,10 +412,10 @@ void Strip::describe(std::size_t r, RowAnalysis& a) {
     const std::size_t at = from - line.first;
     if (uniform_) {
       for (std::vector<double>* array : {&a.score, &a.linear, &a.depth, &a.magnitude}) std::fill_n(array->data() + at, count, 0.0);
-      std::fill_n(a.p.data() + at, count, 1.0);
+      std::fill_n(a.p.data() + at, count, 1 / a.denominator);
       continue;
     }
-    std::copy_n(weights(tile, r) + (from - start), count, a.p.data() + at);
+    multiply(1 / a.denominator, weights(tile, r) + (from - start), count, a.p.data() + at);
     const double* s = scores(tile, r) + (from - start);
     std::copy_n(s, count, a.score.data() + at);
     describe_keys(line.factor, line.reference, line.q.norm * (1 + 2 * kU), s, head_->k_norm.data() + from, count,
@@ -397,7 +424,7 @@ void Strip::describe(std::size_t r, RowAnalysis& a) {
   a.top = static_cast<std::size_t>(std::find(a.depth.begin(), a.depth.end(), 0.0) - a.depth.begin());
 }
 
-/// Sums, LSE, o and abs_p from the products, and the radius.
+/// What else a bound asks for, o and abs_p from the products, and the radius.
 void Strip::outputs(std::size_t r, RowAnalysis& a) {
   const Line& line = lines_[r];
   const AttentionParams& p = problem_.params();
@@ -410,9 +437,6 @@ void Strip::outputs(std::size_t r, RowAnalysis& a) {
     if (std::isfinite(scores(static_cast<std::size_t>(key) / kKeyTile, r)[static_cast<std::size_t>(key) % kKeyTile]))
       a.hull_without_weight = std::max(a.hull_without_weight, line.q.norm * (1 + 2 * kU) * head_->k_norm[static_cast<std::size_t>(key)]);
   a.score_hull = std::max(a.hull_without_weight, largest_of(a.magnitude.data(), a.magnitude.size()));
-  a.max_logit = line.max_logit;
-  a.min_logit = line.min_logit;
-  a.effective_keys = line.sum * line.sum / line.squares;
   a.value_factor.clear();
   double factor = 1;
   if (problem_.has_value_factor()) {
@@ -423,16 +447,6 @@ void Strip::outputs(std::size_t r, RowAnalysis& a) {
       for (const std::int32_t key : a.keys) a.value_factor.push_back(head_->value_factor[static_cast<std::size_t>(key)]);
     }
   }
-  const double sink = uniform_ ? -kInf : problem_.sink(a.row);
-  a.sink = std::isfinite(sink) ? sink : -kInf;
-  const bool far_above = a.sink - a.max_logit > kSinkAbove;
-  const double sink_weight = exp64(std::min(a.sink - a.max_logit, kSinkAbove));
-  a.denominator = line.sum + sink_weight;
-  a.sink_p = sink_weight / a.denominator;
-  const double in_lse = p.sink == Sink::kInLse ? a.denominator : line.sum;
-  a.lse = far_above && p.sink == Sink::kInLse ? a.sink : a.max_logit + log64(in_lse);
-  scale(1 / a.denominator, a.p.data(), a.p.size(), a.p.data());
-
   const std::size_t dv = static_cast<std::size_t>(head_->dim_v);
   const double tiles = static_cast<double>(end_tile_ - first_tile_);
   const double unit32 = (p.descale == Descale::kBlock ? head_->value_factor_unit : std::abs(factor)) / a.denominator *
@@ -442,7 +456,7 @@ void Strip::outputs(std::size_t r, RowAnalysis& a) {
   a.abs_p.resize(dv);
   for (std::size_t c = 0; c < dv; ++c) {
     a.o[c] = o_[r * o_stride_ + c] / a.denominator * factor;
-    a.abs_p[c] = static_cast<double>(abs_[r * abs_stride_ + c]) * head_->v_abs_unit[c] * unit32 + lost * head_->v_max[c];
+    a.abs_p[c] = static_cast<double>(abs_[r * o_stride_ + c]) * head_->v_abs_unit[c] * unit32 + lost * head_->v_max[c];
   }
   set_radius(p, line.errors, a);
   if (!uniform_ && magnitudes_matter(p, a)) make_magnitudes_exact(problem_, a);
@@ -455,7 +469,7 @@ std::vector<bool> Strip::nonzero_channels(std::size_t r, const RowAnalysis& a) c
   std::vector<bool> nonzero(dv);
   if (head_->value_factor.size() == 1 && head_->value_factor[0] == 0) return nonzero;
   for (std::size_t c = 0; c < dv; ++c) {
-    nonzero[c] = abs_[r * abs_stride_ + c] > 0;
+    nonzero[c] = abs_[r * o_stride_ + c] > 0;
     if (nonzero[c] || head_->v_max[c] == 0) continue;
     for (const std::int32_t key : a.keys) {
       const double factor = head_->value_factor[head_->value_factor.size() > 1 ? static_cast<std::size_t>(key) : 0];

@@ -9,6 +9,7 @@
 #include "oracle/aligned.h"
 #include "oracle/ops/attention/row_errors.h"
 #include "oracle/ops/attention/row_logits.h"
+#include "oracle/ops/attention/strip_loops.h"
 
 namespace assay {
 
@@ -45,6 +46,8 @@ class Strip {
   void multiply_values();
   void finish(std::size_t r, const Visit& visit);
   void finish_exactly(std::size_t r, const Visit& visit);
+  RowAnalysis& analyse(std::size_t r);
+  void sums(std::size_t r, RowAnalysis& a);
   void describe(std::size_t r, RowAnalysis& a);
   void outputs(std::size_t r, RowAnalysis& a);
   std::vector<bool> nonzero_channels(std::size_t r, const RowAnalysis& a) const;
@@ -52,19 +55,19 @@ class Strip {
 
   double* scores(std::size_t tile, std::size_t r) { return scores_.data() + chunk(tile, r); }
   double* weights(std::size_t tile, std::size_t r) { return weights_.data() + chunk(tile, r); }
-  float* weights32(std::size_t tile, std::size_t r) { return weights32_.data() + chunk(tile, r); }
   std::size_t chunk(std::size_t tile, std::size_t r) const { return ((tile - first_tile_) * rows_ + r) * stride_; }
 
   const AttentionProblem& problem_;
   const HeadOperands* head_ = nullptr;
   int bits_;
+  WeightRounding rounding_;
   bool uniform_ = false;
   std::vector<Line> lines_;
   std::size_t rows_ = 0;
   std::size_t first_ = 0, end_ = 0;            ///< keys that some row looks at
   std::size_t first_tile_ = 0, end_tile_ = 0;
   std::size_t stride_ = 0;                     ///< from row to row of a tile
-  std::size_t q_stride_ = 0, o_stride_ = 0, abs_stride_ = 0;
+  std::size_t q_stride_ = 0, o_stride_ = 0;
   AlignedVector<double> q_, scores_, weights_, o_;
   AlignedVector<float> weights32_, abs_;
   std::vector<const double*> a_;

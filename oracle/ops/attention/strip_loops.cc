@@ -10,16 +10,10 @@ namespace assay {
 namespace {
 
 constexpr int kValueBits32 = 12;  // at most, of v_abs
-constexpr double kLeast32 = 0x1p-100;
+constexpr double kLeast32 = 0x1p-90;  // times the least v_abs: a normal number
 
 [[gnu::always_inline]] inline double rounded(double w, std::uint64_t half, std::uint64_t mask) {
   return std::bit_cast<double>((std::bit_cast<std::uint64_t>(w) + half) & mask);
-}
-
-[[gnu::always_inline]] inline float raised32(double w, std::uint64_t low) {
-  const double raised = std::bit_cast<double>((std::bit_cast<std::uint64_t>(w) + low) & ~low);
-  const double kept = raised < kLeast32 ? kLeast32 : raised;
-  return static_cast<float>(w == 0 ? 0.0 : kept);
 }
 
 }  // namespace
@@ -55,35 +49,42 @@ WeightRounding::WeightRounding(Format input, int bits) {
   low32 = (std::uint64_t{1} << (53 - (24 - value_bits))) - 1;
 }
 
-ASSAY_HOT void round_weights(const WeightRounding& rounding, std::size_t n, double* w, float* w32, WeightSums& sums) {
-  const std::uint64_t half = rounding.half, mask = rounding.mask, low32 = rounding.low32;
+ASSAY_HOT void round_weights(const WeightRounding& rounding, std::size_t n, double* w, WeightSums& sums) {
+  const std::uint64_t half = rounding.half, mask = rounding.mask;
   double weights[kSumLanes], squares[kSumLanes];
   for (std::size_t l = 0; l < kSumLanes; ++l) weights[l] = sums.weights[l], squares[l] = sums.squares[l];
   for (std::size_t i = 0; i < n; i += kSumLanes)
     for (std::size_t l = 0; l < kSumLanes; ++l) {
-      const double kept = w[i + l] < kWeightFloor ? 0.0 : w[i + l];
+      const double kept = select(w[i + l] < kWeightFloor, 0.0, w[i + l]);
       const double x = rounded(kept, half, mask);
       w[i + l] = x;
-      w32[i + l] = raised32(x, low32);
       weights[l] += x;
       squares[l] += x * x;
     }
   for (std::size_t l = 0; l < kSumLanes; ++l) sums.weights[l] = weights[l], sums.squares[l] = squares[l];
 }
 
-ASSAY_HOT void scale_weights(const WeightRounding& rounding, const double* factor, double unit, std::size_t n, double* w, float* w32) {
-  const std::uint64_t half = rounding.half, mask = rounding.mask, low32 = rounding.low32;
-  const double per_unit = 1 / unit;
+ASSAY_HOT void scale_weights(const WeightRounding& rounding, const double* factor, std::size_t n, double* w) {
+  const std::uint64_t half = rounding.half, mask = rounding.mask;
   for (std::size_t i = 0; i < n; ++i) {
-    const double scaled = w[i] * factor[i], size = std::abs(scaled);
-    const double x = rounded(size < kWeightFloor ? 0.0 : scaled, half, mask);
-    w[i] = x;
-    w32[i] = raised32(std::abs(x) * per_unit, low32);
+    const double scaled = w[i] * factor[i];
+    w[i] = rounded(select(std::abs(scaled) < kWeightFloor, 0.0, scaled), half, mask);
   }
 }
 
-ASSAY_HOT void scale(double scale, const double* w, std::size_t n, double* p) {
-  for (std::size_t i = 0; i < n; ++i) p[i] = scale * w[i];
+ASSAY_HOT void raise_weights(const WeightRounding& rounding, double unit, const double* w, std::size_t n, float* w32) {
+  const std::uint64_t low = rounding.low32;
+  const double per_unit = 1 / unit;
+  for (std::size_t i = 0; i < n; ++i) {
+    const double size = std::abs(w[i]) * per_unit;
+    const double raised = std::bit_cast<double>((std::bit_cast<std::uint64_t>(size) + low) & ~low);
+    const double kept = raised > kLeast32 ? raised : kLeast32;
+    w32[i] = static_cast<float>(select(size == 0, 0.0, kept));
+  }
+}
+
+ASSAY_HOT void multiply(double factor, const double* x, std::size_t n, double* y) {
+  for (std::size_t i = 0; i < n; ++i) y[i] = factor * x[i];
 }
 
 ASSAY_HOT void describe_keys(double factor, double reference, double q_norm, const double* s, const double* k_norm, std::size_t n,
@@ -99,19 +100,29 @@ ASSAY_HOT void describe_keys(double factor, double reference, double q_norm, con
   }
 }
 
-double largest_inexact_norm(double q_spread, const HeadOperands& head, std::size_t first, std::size_t end) {
+ASSAY_HOT double largest_beyond(double limit, const double* spread, const double* x, std::size_t n) {
+  double lanes[kSumLanes] = {};
+  std::size_t i = 0;
+  for (; i + kSumLanes <= n; i += kSumLanes)
+    for (std::size_t l = 0; l < kSumLanes; ++l) {
+      const double kept = select(spread[i + l] > limit, x[i + l], 0.0);
+      lanes[l] = kept > lanes[l] ? kept : lanes[l];
+    }
+  for (std::size_t l = 0; i + l < n; ++l) {
+    const double kept = select(spread[i + l] > limit, x[i + l], 0.0);
+    lanes[l] = kept > lanes[l] ? kept : lanes[l];
+  }
   double largest = 0;
-  for (std::size_t j = first; j < end; ++j)
-    if (score_error_unit(q_spread, head.k_spread[j], head.dim_qk) > 0) largest = std::max(largest, head.k_norm[j]);
+  for (double lane : lanes) largest = lane > largest ? lane : largest;
   return largest;
 }
 
 ASSAY_HOT double largest_of(const double* x, std::size_t n) {
   double lanes[kSumLanes] = {};
-  for (std::size_t i = 0; i < n; i += kSumLanes) {
-    const std::size_t count = n - i < kSumLanes ? n - i : kSumLanes;
-    for (std::size_t l = 0; l < count; ++l) lanes[l] = x[i + l] > lanes[l] ? x[i + l] : lanes[l];
-  }
+  std::size_t i = 0;
+  for (; i + kSumLanes <= n; i += kSumLanes)
+    for (std::size_t l = 0; l < kSumLanes; ++l) lanes[l] = x[i + l] > lanes[l] ? x[i + l] : lanes[l];
+  for (std::size_t l = 0; i + l < n; ++l) lanes[l] = x[i + l] > lanes[l] ? x[i + l] : lanes[l];
   double largest = 0;
   for (double lane : lanes) largest = lane > largest ? lane : largest;
   return largest;

@@ -34,7 +34,7 @@ void shift_scores(double factor, double reference, const double* s, std::size_t 
 
 /// How weights become multipliers of values. fp64: weights below kWeightFloor are 0, others rounded to `bits` bits, half up, unless
 /// those are 53. fp32 from above: as many bits as leave products with v_abs (12 bits at most) exact, zero for zero weights only, at
-/// least 2^-100.
+/// least 2^-90.
 struct WeightRounding {
   WeightRounding(Format input, int bits);
   std::uint64_t half = 0, mask = ~std::uint64_t{0};  ///< fp64: (code + half) & mask
@@ -51,14 +51,17 @@ struct WeightSums {
   }
 };
 
-/// Rounds n weights (a multiple of 16, the first of a key that is one) in place, adds them up, and writes their fp32 majorants.
-void round_weights(const WeightRounding& rounding, std::size_t n, double* w, float* w32, WeightSums& sums);
+/// Rounds n weights (a multiple of 16, the first of a key that is one) in place and adds them up.
+void round_weights(const WeightRounding& rounding, std::size_t n, double* w, WeightSums& sums);
 
-/// w = round(w factor) and w32 from above |w| / unit, unit a power of two: weights of values with factors of their own.
-void scale_weights(const WeightRounding& rounding, const double* factor, double unit, std::size_t n, double* w, float* w32);
+/// w = round(w factor): weights of values with factors of their own.
+void scale_weights(const WeightRounding& rounding, const double* factor, std::size_t n, double* w);
 
-/// p = w scale
-void scale(double scale, const double* w, std::size_t n, double* p);
+/// |w| / unit as fp32 from above, unit a power of two.
+void raise_weights(const WeightRounding& rounding, double unit, const double* w, std::size_t n, float* w32);
+
+/// y = factor x
+void multiply(double factor, const double* x, std::size_t n, double* y);
 
 /// Arrays of a row's analysis from its scores.
 struct AlikeArrays {
@@ -69,8 +72,8 @@ struct AlikeArrays {
 void describe_keys(double factor, double reference, double q_norm, const double* s, const double* k_norm, std::size_t n,
                    const AlikeArrays& out);
 
-/// Largest k_norm of keys [first, end) for which (X) does not show that scores are exact; 0 if there is none.
-double largest_inexact_norm(double q_spread, const HeadOperands& head, std::size_t first, std::size_t end);
+/// The largest x[i] with spread[i] > limit; 0 if there is none.
+double largest_beyond(double limit, const double* spread, const double* x, std::size_t n);
 double largest_of(const double* x, std::size_t n);
 
 }  // namespace assay
