@@ -1,12 +1,15 @@
-// `assay tolerance CASE`: the bound term by term, the smallest faults the case can show, and another tolerance beside them.
+// `assay tolerance CASE`: the bound term by term, the smallest faults the case can show, and another tolerance beside
+// them.
+#include "reports/tolerance.h"
+
 #include <fmt/format.h>
+
 #include <nlohmann/json.hpp>
 
 #include "cases/materialize.h"
 #include "cli/verbs.h"
 #include "kernels/kernel.h"
 #include "oracle/error.h"
-#include "reports/tolerance.h"
 
 namespace assay {
 namespace {
@@ -24,7 +27,8 @@ Arithmetic arithmetic_of(const Options& options, const Case& c) {
   if (kernel == nullptr || kernel->op != c.op)
     throw InputError("--kernel " + options.kernel + ": there is no kernel of that name for op " + c.op);
   const Format format = op_named(c.op).input_format(c.params);
-  if (!kernel->formats.empty() && std::find(kernel->formats.begin(), kernel->formats.end(), format) == kernel->formats.end())
+  if (!kernel->formats.empty() &&
+      std::find(kernel->formats.begin(), kernel->formats.end(), format) == kernel->formats.end())
     throw InputError(fmt::format("--kernel {}: it does not take {}", options.kernel, info(format).name));
   if (const std::optional<std::string> reason = kernel->unsupported(c.params))
     throw InputError("--kernel " + options.kernel + ": " + *reason);
@@ -39,21 +43,25 @@ int tolerance(const Options& options) {
   ToleranceReport report = tolerance_report(op_named(c.op), materialize(c), arithmetic, options.level, rule);
   report.case_line = print_case(c);
   report.kernel = options.kernel;
-  if (options.json) fmt::print("{}\n", tolerance_json(report).dump(2));
-  else fmt::print("{}", tolerance_text(report));
+  if (options.json)
+    fmt::print("{}\n", tolerance_json(report).dump(2));
+  else
+    fmt::print("{}", tolerance_text(report));
   return 0;
 }
 
 }  // namespace
 
 void add_tolerance(CLI::App& app, int& exit_code) {
-  auto* verb = app.add_subcommand("tolerance", "the bound term by term, the smallest faults a case shows, another tolerance beside them");
+  auto* verb = app.add_subcommand(
+      "tolerance", "the bound term by term, the smallest faults a case shows, another tolerance beside them");
   const auto o = std::make_shared<Options>();
   verb->add_option("case", o->line, "case line")->required();
   verb->add_option("--kernel", o->kernel, "the arithmetic that this kernel declares (default: the whole family)");
   add_level_option(*verb, o->level);
   verb->add_option("--atol", o->atol, "compare with |y - r| <= atol + rtol |r|")->check(CLI::NonNegativeNumber);
-  verb->add_option("--rtol", o->rtol, "see --atol; one without the other: the other is 0")->check(CLI::NonNegativeNumber);
+  verb->add_option("--rtol", o->rtol, "see --atol; one without the other: the other is 0")
+      ->check(CLI::NonNegativeNumber);
   verb->add_flag("--json", o->json, "print JSON instead of text");
   verb->callback([o, &exit_code] { exit_code = tolerance(*o); });
 }

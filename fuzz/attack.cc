@@ -1,4 +1,5 @@
-// Hill climbing on error over bound, for every kernel, level and output at once: each run is offered to all peaks of its kernel.
+// Hill climbing on error over bound, for every kernel, level and output at once: each run is offered to all peaks of
+// its kernel.
 #include "fuzz/attack.h"
 
 #include <algorithm>
@@ -18,9 +19,9 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr std::size_t kElite = 6;       // cases kept per peak
-constexpr std::size_t kFreshOneIn = 12; // so often a run starts from a suite instead of from an elite case
-constexpr int kTries = 40;              // mutations until one is legal and the kernel takes it
+constexpr std::size_t kElite = 6;        // cases kept per peak
+constexpr std::size_t kFreshOneIn = 12;  // so often a run starts from a suite instead of from an elite case
+constexpr int kTries = 40;               // mutations until one is legal and the kernel takes it
 constexpr auto kProgressEvery = std::chrono::seconds(5);
 
 struct Elite {
@@ -44,13 +45,15 @@ struct Subject {
 
 bool takes_case(const Kernel& kernel, const Case& c) {
   const Format format = op_named(c.op).input_format(c.params);
-  const bool dtype = kernel.formats.empty() || std::find(kernel.formats.begin(), kernel.formats.end(), format) != kernel.formats.end();
+  const bool dtype =
+      kernel.formats.empty() || std::find(kernel.formats.begin(), kernel.formats.end(), format) != kernel.formats.end();
   return dtype && !kernel.unsupported(c.params);
 }
 
 class Search {
  public:
-  explicit Search(const AttackOptions& options) : options_(options), op_(op_named(options.op)), runner_(in_process_runner()) {
+  explicit Search(const AttackOptions& options)
+      : options_(options), op_(op_named(options.op)), runner_(in_process_runner()) {
     for (const std::string& name : options.kernels)
       if (const Kernel* kernel = find_kernel(name); kernel == nullptr || kernel->op != options.op)
         throw InputError("kernel " + name + ": there is none of that name for op " + options.op);
@@ -59,12 +62,15 @@ class Search {
       for (Case& c : suite_cases(suite)) pool.push_back(std::move(c));
     std::erase_if(pool, [&](const Case& c) { return c.op != options.op; });
     for (const Kernel* kernel : all_kernels()) {
-      const bool named = std::find(options.kernels.begin(), options.kernels.end(), kernel->name) != options.kernels.end();
+      const bool named =
+          std::find(options.kernels.begin(), options.kernels.end(), kernel->name) != options.kernels.end();
       if (kernel->op != options.op || (options.kernels.empty() ? kernel->mutant : !named)) continue;
       Subject subject{.kernel = kernel, .starts = {}, .climbs = {}};
       for (const Case& c : pool) add_start(subject, c);
-      if (subject.starts.empty()) result_.not_reached.emplace_back(kernel->name);
-      else subjects_.push_back(std::move(subject));
+      if (subject.starts.empty())
+        result_.not_reached.emplace_back(kernel->name);
+      else
+        subjects_.push_back(std::move(subject));
     }
   }
 
@@ -73,10 +79,12 @@ class Search {
     Clock::time_point shown = start;
     // Best cases of earlier runs first, so that nothing known is lost.
     for (Subject& subject : subjects_)
-      for (std::size_t i = 0; i < std::min(subject.starts.size(), options_.starts.size()); ++i) try_case(subject, subject.starts[i]);
+      for (std::size_t i = 0; i < std::min(subject.starts.size(), options_.starts.size()); ++i)
+        try_case(subject, subject.starts[i]);
     for (std::size_t turn = 0; !subjects_.empty(); ++turn) {
       result_.seconds = std::chrono::duration<double>(Clock::now() - start).count();
-      if (options_.evaluations > 0 ? result_.evaluations >= options_.evaluations : result_.seconds >= options_.seconds) break;
+      if (options_.evaluations > 0 ? result_.evaluations >= options_.evaluations : result_.seconds >= options_.seconds)
+        break;
       Subject& subject = subjects_[turn % subjects_.size()];
       if (const std::optional<Case> c = next_case(subject)) try_case(subject, *c);
       if (Clock::now() - shown < kProgressEvery) continue;
@@ -89,15 +97,22 @@ class Search {
   }
 
  private:
-  std::size_t choose(std::size_t n) { return static_cast<std::size_t>(below(stream_.bits(drawn_++), static_cast<std::int64_t>(n))); }
+  std::size_t choose(std::size_t n) {
+    return static_cast<std::size_t>(below(stream_.bits(drawn_++), static_cast<std::int64_t>(n)));
+  }
 
-  /// The case, in a dtype of the kernel if the op has one to choose.
+  /// The case, in a dtype of the kernel if the op has one to choose; and with an fp32 output, whose rounding hides
+  /// nothing.
   void add_start(Subject& subject, Case c) {
     if (!subject.kernel->formats.empty() && !takes_case(*subject.kernel, c))
       c.params.set("dtype", std::string(info(subject.kernel->formats[0]).name));
     for (const char* key : {"rows", "rows_seed"}) c.params.erase(key);
-    if (const std::optional<Case> legal = legal_case(std::move(c), limits_); legal && takes_case(*subject.kernel, *legal))
-      subject.starts.push_back(*legal);
+    Case wide = c;
+    wide.params.set("out", "fp32");
+    for (Case* one : {&c, &wide})
+      if (const std::optional<Case> legal = legal_case(std::move(*one), limits_);
+          legal && takes_case(*subject.kernel, *legal))
+        subject.starts.push_back(*legal);
   }
 
   std::optional<Case> next_case(Subject& subject) {
@@ -109,7 +124,8 @@ class Search {
       std::optional<Case> next = parent;
       for (std::size_t changes = 1 + choose(3); changes > 0 && next; --changes) {
         const Case& other = subject.starts[choose(subject.starts.size())];
-        next = mutated(*next, other, [this](std::size_t n) { return choose(n); }, limits_);
+        next = mutated(
+            *next, other, [this](std::size_t n) { return choose(n); }, limits_);
       }
       if (next && takes_case(*subject.kernel, *next)) return next;
     }

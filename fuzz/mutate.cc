@@ -1,12 +1,12 @@
 // Changes of a case: seeds, recipes, parameters, and single values near where rounding decides.
 #include "fuzz/mutate.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
 #include <cmath>
 #include <string>
-
-#include <fmt/format.h>
 
 #include "cases/materialize.h"
 #include "cases/override.h"
@@ -42,7 +42,8 @@ void change_argument(Source& source, const Choose& choose) {
     source.args.push_back(shortest(recipe->args[i].default_value));
   const std::size_t which = choose(recipe->args.size());
   const RecipeArg& arg = recipe->args[which];
-  double value = std::clamp(moved(read_number(source.args[which]).value_or(arg.default_value), choose), arg.low, arg.high);
+  double value =
+      std::clamp(moved(read_number(source.args[which]).value_or(arg.default_value), choose), arg.low, arg.high);
   if (arg.integer) value = static_cast<double>(static_cast<std::int64_t>(value));
   source.args[which] = shortest(value);
 }
@@ -103,12 +104,14 @@ void change_values(Case& c, const Choose& choose, const MutationLimits& limits) 
   const Problem problem = materialize(c);
   const std::size_t at = choose(c.sources.size());
   const std::string& role = c.sources[at].first;
-  const auto tensor = std::find_if(problem.inputs.begin(), problem.inputs.end(), [&](const Tensor& t) { return t.layout.role == role; });
+  const auto tensor = std::find_if(problem.inputs.begin(), problem.inputs.end(),
+                                   [&](const Tensor& t) { return t.layout.role == role; });
   const TensorLayout& layout = tensor->layout;
   if (info(layout.format).specials == Specials::kInteger || layout.count() == 0) return;
   const auto random_index = [&] {
     std::vector<std::int64_t> index;
-    for (const std::int64_t extent : layout.shape) index.push_back(static_cast<std::int64_t>(choose(static_cast<std::size_t>(extent))));
+    for (const std::int64_t extent : layout.shape)
+      index.push_back(static_cast<std::int64_t>(choose(static_cast<std::size_t>(extent))));
     return index;
   };
   const auto code_at = [&](const std::vector<std::int64_t>& index) {
@@ -121,7 +124,8 @@ void change_values(Case& c, const Choose& choose, const MutationLimits& limits) 
   const bool whole = length <= kWholeRow && c.overrides.size() + length <= limits.overrides && choose(4) == 0;
   for (std::size_t n = 0; n < (whole ? length : 1); ++n) {
     if (whole) index.back() = from.back() = static_cast<std::int64_t>(n);
-    const std::uint64_t code = whole ? code_at(from) : changed_code(layout.format, code_at(index), code_at(from), choose);
+    const std::uint64_t code =
+        whole ? code_at(from) : changed_code(layout.format, code_at(index), code_at(from), choose);
     std::erase_if(c.overrides, [&](const Override& o) { return o.role == role && o.index == index; });
     c.overrides.push_back({.role = role, .index = index, .value = fmt::format("0x{:x}", code)});
   }
@@ -144,7 +148,8 @@ std::optional<Case> legal_case(Case c, const MutationLimits& limits) {
     for (const TensorLayout& output : op.outputs(c.params)) elements += output.storage;
     if (elements > limits.elements || c.overrides.size() > limits.overrides) return std::nullopt;
     std::erase_if(c.sources, [&](const auto& item) {
-      return std::none_of(specs.begin(), specs.end(), [&](const InputSpec& s) { return s.layout.role == item.first && s.values.empty(); });
+      return std::none_of(specs.begin(), specs.end(),
+                          [&](const InputSpec& s) { return s.layout.role == item.first && s.values.empty(); });
     });
     std::erase_if(c.overrides, [&](const Override& item) {
       try {

@@ -17,13 +17,14 @@ struct MutationLimits {
   std::size_t overrides = 48;
 };
 
-/// The case in canonical form if it is legal and within the limits. Sources of tensors that the parameters no longer have, and
-/// overrides that no longer fit, are dropped.
+/// The case in canonical form if it is legal and within the limits. Sources of tensors that the parameters no longer
+/// have, and overrides that no longer fit, are dropped.
 std::optional<Case> legal_case(Case c, const MutationLimits& limits);
 
-/// `c` with one change: another seed, argument or recipe of a source; another number, or `other`'s value, for a parameter; `other`'s
-/// source; elements moved by a few units in the last place, negated, scaled by two or set to another element's value; or overrides
-/// taken back. Nothing if the change turned out to be illegal. No other file or file source is touched.
+/// `c` with one change: another seed, argument or recipe of a source; another number, or `other`'s value, for a
+/// parameter; `other`'s source; elements moved by a few units in the last place, negated, scaled by two or set to
+/// another element's value; or overrides taken back. Nothing if the change turned out to be illegal. No other file or
+/// file source is touched.
 std::optional<Case> mutated(const Case& c, const Case& other, const Choose& choose, const MutationLimits& limits);
 
 }  // namespace assay

@@ -1,4 +1,5 @@
-// Root finding for detection floors: per element the displacement over the room to its set's edge, verified by the real test.
+// Root finding for detection floors: per element the displacement over the room to its set's edge, verified by the real
+// test.
 #include "oracle/floor.h"
 
 #include <algorithm>
@@ -192,7 +193,8 @@ FaultFloors detection_floors(const Op& op, const Problem& problem, std::size_t f
 std::vector<FaultFloors> detection_floors(const Op& op, const Problem& problem, const Truth& truth,
                                           std::span<const JudgedLevel> levels) {
   std::vector<FaultFloors> all;
-  for (std::size_t f = 0; f < op.planted_faults().size(); ++f) all.push_back(detection_floors(op, problem, f, truth, levels));
+  for (std::size_t f = 0; f < op.planted_faults().size(); ++f)
+    all.push_back(detection_floors(op, problem, f, truth, levels));
   return all;
 }
 

@@ -23,8 +23,9 @@ struct JudgedLevel {
   std::vector<JudgedOutput> outputs;  ///< parallel to Truth::outputs
 };
 
-/// The sets of all levels up to `level` together. Centres: the truth at T0, above it the replayed value of the highest tier that
-/// says something about the element: there a perfect kernel is one whose roundings are those that it declares.
+/// The sets of all levels up to `level` together. Centres: the truth at T0, above it the replayed value of the highest
+/// tier that says something about the element: there a perfect kernel is one whose roundings are those that it
+/// declares.
 JudgedLevel judged_level(const Evaluation& evaluation, Level level);
 
 /// The smallest rejected size of one fault in one output at one level.
@@ -45,10 +46,10 @@ struct FaultFloors {
   std::vector<std::vector<Floor>> floors;  ///< [level][output]
 };
 
-/// Floors of fault number `fault` of Op::planted_faults. Values under a fault are centre + plant(size) - plant(0), rounded to the
-/// output format. Acceptance is monotone in the size almost everywhere; where it is not, the root found is that of the steepest
-/// element at small sizes. Elements whose plant(0) is not the truth to a small part of the set (rows that fp64 cannot decide) are
-/// left out.
+/// Floors of fault number `fault` of Op::planted_faults. Values under a fault are centre + plant(size) - plant(0),
+/// rounded to the output format. Acceptance is monotone in the size almost everywhere; where it is not, the root found
+/// is that of the steepest element at small sizes. Elements whose plant(0) is not the truth to a small part of the set
+/// (rows that fp64 cannot decide) are left out.
 FaultFloors detection_floors(const Op& op, const Problem& problem, std::size_t fault, const Truth& truth,
                              std::span<const JudgedLevel> levels);
 

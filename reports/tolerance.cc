@@ -31,14 +31,18 @@ class Numbers {
   std::vector<std::size_t> at_;
 };
 
-LevelReport level_report(std::string name, const OutputTruth& truth, const Numbers& numbers, const std::vector<double>& tau) {
-  LevelReport report{.name = std::move(name), .tau = numbers.spread([&](std::size_t i) { return tau[i]; }),
-                     .ulps = numbers.spread([&](std::size_t i) { return tau[i] / ulp(truth.layout.format, truth.mid[i]); })};
+LevelReport level_report(std::string name, const OutputTruth& truth, const Numbers& numbers,
+                         const std::vector<double>& tau) {
+  LevelReport report{
+      .name = std::move(name),
+      .tau = numbers.spread([&](std::size_t i) { return tau[i]; }),
+      .ulps = numbers.spread([&](std::size_t i) { return tau[i] / ulp(truth.layout.format, truth.mid[i]); })};
   report.unbounded = static_cast<std::int64_t>(numbers.count()) - report.tau.count;
   return report;
 }
 
-OutputReport output_report(const Evaluation& evaluation, const std::vector<BoundTerm>& terms, const JudgedLevel& t0, std::size_t k) {
+OutputReport output_report(const Evaluation& evaluation, const std::vector<BoundTerm>& terms, const JudgedLevel& t0,
+                           std::size_t k) {
   const OutputTruth& truth = evaluation.truth.outputs[k];
   const Numbers numbers(truth, t0.outputs[k]);
   const std::vector<double>& tau = evaluation.bound.outputs[k].tau;
@@ -57,20 +61,23 @@ OutputReport output_report(const Evaluation& evaluation, const std::vector<Bound
   for (const BoundTerm& term : terms) {
     if (term.outputs[k].empty()) continue;
     const auto size = [&](std::size_t i) { return term.outputs[k][i]; };
-    report.terms.push_back({.name = term.name, .size = numbers.spread(size),
+    report.terms.push_back({.name = term.name,
+                            .size = numbers.spread(size),
                             .share = numbers.spread([&](std::size_t i) { return size(i) / tau[i]; }).median});
   }
   return report;
 }
 
-FaultReport fault_report(const Op& op, const Problem& problem, const Truth& truth, std::size_t fault, const FaultFloors& found) {
+FaultReport fault_report(const Op& op, const Problem& problem, const Truth& truth, std::size_t fault,
+                         const FaultFloors& found) {
   FaultReport report{.fault = found.fault, .floors = {}};
   for (const std::vector<Floor>& outputs : found.floors) {
     std::vector<FloorReport> row;
     for (std::size_t k = 0; k < outputs.size(); ++k) {
       FloorReport one{.floor = outputs[k], .site = {}};
       if (one.floor.at >= 0 && op.fault_site != nullptr)
-        one.site = op.fault_site(problem, fault, static_cast<std::size_t>(truth.outputs[k].row[static_cast<std::size_t>(one.floor.at)]));
+        one.site = op.fault_site(
+            problem, fault, static_cast<std::size_t>(truth.outputs[k].row[static_cast<std::size_t>(one.floor.at)]));
       row.push_back(std::move(one));
     }
     report.floors.push_back(std::move(row));
@@ -100,7 +107,8 @@ Spread spread_of(std::span<const double> values) {
 std::vector<std::int64_t> index_of(const TensorLayout& layout, std::int64_t element) {
   std::vector<std::size_t> axes(layout.shape.size());
   std::iota(axes.begin(), axes.end(), std::size_t{0});
-  std::stable_sort(axes.begin(), axes.end(), [&](std::size_t a, std::size_t b) { return layout.strides[a] > layout.strides[b]; });
+  std::stable_sort(axes.begin(), axes.end(),
+                   [&](std::size_t a, std::size_t b) { return layout.strides[a] > layout.strides[b]; });
   std::vector<std::int64_t> index(axes.size(), 0);
   std::int64_t rest = element - layout.offset;
   for (const std::size_t axis : axes) {

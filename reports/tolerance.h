@@ -3,19 +3,19 @@
 
 #include <cstdint>
 #include <limits>
+#include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <span>
 #include <string>
 #include <vector>
-
-#include <nlohmann/json_fwd.hpp>
 
 #include "oracle/floor.h"
 #include "oracle/op.h"
 
 namespace assay {
 
-/// Smallest, median and largest of the finite values of an array, and where they stand in it; -1 and NaN if there is none.
+/// Smallest, median and largest of the finite values of an array, and where they stand in it; -1 and NaN if there is
+/// none.
 struct Spread {
   std::int64_t count = 0, at_min = -1, at_max = -1;
   double min = std::numeric_limits<double>::quiet_NaN(), median = min, max = min;
@@ -38,9 +38,9 @@ struct OutputReport {
   std::vector<std::int64_t> element;  ///< positions in the storage
   std::int64_t numbers = 0;
   Spread magnitude, radius;
-  double radius_share = 0;            ///< largest radius / tau of T0
-  std::vector<LevelReport> levels;    ///< T0 and the tiers that the declaration reaches
-  std::vector<TermReport> terms;      ///< of T0, the last one the output's rounding
+  double radius_share = 0;          ///< largest radius / tau of T0
+  std::vector<LevelReport> levels;  ///< T0 and the tiers that the declaration reaches
+  std::vector<TermReport> terms;    ///< of T0, the last one the output's rounding
 };
 
 struct FloorReport {
@@ -57,9 +57,9 @@ struct Rule {
   double atol = 0, rtol = 0;
 };
 struct RuleOutput {
-  std::vector<Spread> looseness;     ///< (atol + rtol |r|) / tau, per level of the output
+  std::vector<Spread> looseness;  ///< (atol + rtol |r|) / tau, per level of the output
   std::int64_t numbers = 0;
-  std::int64_t legal_outside = 0;    ///< elements for which the bound accepts some value that the rule rejects
+  std::int64_t legal_outside = 0;  ///< elements for which the bound accepts some value that the rule rejects
 };
 struct WrongReport {
   std::string name;
@@ -68,16 +68,16 @@ struct WrongReport {
 struct RuleReport {
   Rule rule;
   std::vector<RuleOutput> outputs;
-  std::vector<WrongReport> wrong;    ///< known-wrong outputs of the op, and planted faults at size 1
+  std::vector<WrongReport> wrong;  ///< known-wrong outputs of the op, and planted faults at size 1
 };
 
 struct ToleranceReport {
-  std::string case_line, kernel;     ///< kernel: empty if nothing is declared
+  std::string case_line, kernel;  ///< kernel: empty if nothing is declared
   Arithmetic arithmetic;
   std::vector<OutputReport> outputs;
   std::int64_t rows = 0, rows_out_of_range = 0;
-  std::string out_of_range;          ///< the first such row's reason
-  std::vector<std::string> levels;   ///< rows of the floors: "T0", ..., and the rule if there is one
+  std::string out_of_range;         ///< the first such row's reason
+  std::vector<std::string> levels;  ///< rows of the floors: "T0", ..., and the rule if there is one
   std::vector<FaultReport> faults;
   std::optional<RuleReport> rule;
   std::vector<std::string> assumptions;
@@ -87,7 +87,8 @@ struct ToleranceReport {
 ToleranceReport tolerance_report(const Op& op, const Problem& problem, const Arithmetic& arithmetic, Level level,
                                  const std::optional<Rule>& rule);
 
-/// The rule's acceptance sets: the codes y with |y - r| <= atol + rtol |r|, r the truth rounded to fp32, as judges/allclose has it.
+/// The rule's acceptance sets: the codes y with |y - r| <= atol + rtol |r|, r the truth rounded to fp32, as
+/// judges/allclose has it.
 JudgedLevel rule_level(const Truth& truth, const Rule& rule);
 
 /// [i, j, ...] of a storage position; layouts of outputs do not overlap.

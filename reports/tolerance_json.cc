@@ -1,6 +1,5 @@
 // `assay tolerance --json`: everything the text has, and the numbers behind it.
 #include <cmath>
-
 #include <nlohmann/json.hpp>
 
 #include "oracle/arithmetic_json.h"
@@ -23,20 +22,33 @@ Json place(const OutputReport& output, std::int64_t at) {
 
 Json to_json(const Spread& s, const OutputReport& output) {
   if (s.count == 0) return {{"count", 0}};
-  return {{"count", s.count}, {"min", s.min}, {"median", s.median}, {"max", s.max}, {"min_at", place(output, s.at_min)},
+  return {{"count", s.count},
+          {"min", s.min},
+          {"median", s.median},
+          {"max", s.max},
+          {"min_at", place(output, s.at_min)},
           {"max_at", place(output, s.at_max)}};
 }
 
 Json to_json(const OutputReport& output) {
   Json levels = Json::array(), terms = Json::array();
   for (const LevelReport& level : output.levels)
-    levels.push_back({{"name", level.name}, {"tau", to_json(level.tau, output)}, {"tau_ulp", to_json(level.ulps, output)},
+    levels.push_back({{"name", level.name},
+                      {"tau", to_json(level.tau, output)},
+                      {"tau_ulp", to_json(level.ulps, output)},
                       {"unbounded", level.unbounded}});
   for (const TermReport& term : output.terms)
-    terms.push_back({{"name", term.name}, {"size", to_json(term.size, output)}, {"median_share_of_tau", finite(term.share)}});
-  return {{"role", output.layout.role}, {"format", info(output.layout.format).name}, {"judged", output.element.size()},
-          {"numbers", output.numbers}, {"magnitude", to_json(output.magnitude, output)}, {"levels", levels}, {"terms", terms},
-          {"radius", to_json(output.radius, output)}, {"largest_radius_share_of_tau", finite(output.radius_share)}};
+    terms.push_back(
+        {{"name", term.name}, {"size", to_json(term.size, output)}, {"median_share_of_tau", finite(term.share)}});
+  return {{"role", output.layout.role},
+          {"format", info(output.layout.format).name},
+          {"judged", output.element.size()},
+          {"numbers", output.numbers},
+          {"magnitude", to_json(output.magnitude, output)},
+          {"levels", levels},
+          {"terms", terms},
+          {"radius", to_json(output.radius, output)},
+          {"largest_radius_share_of_tau", finite(output.radius_share)}};
 }
 
 Json to_json(const FloorReport& report, const OutputReport& output) {
@@ -46,7 +58,10 @@ Json to_json(const FloorReport& report, const OutputReport& output) {
     case Floor::State::kNotVisible: return {{"output", output.layout.role}, {"state", "not_visible"}};
     case Floor::State::kVisible: break;
   }
-  Json out{{"output", output.layout.role}, {"state", "visible"}, {"size", floor.size}, {"accepted", floor.accepted},
+  Json out{{"output", output.layout.role},
+           {"state", "visible"},
+           {"size", floor.size},
+           {"accepted", floor.accepted},
            {"first_at", place(output, floor.at)}};
   if (!report.site.what.empty()) out["site"] = report.site.what;
   if (std::isfinite(report.site.weight)) {
@@ -60,10 +75,12 @@ Json to_json(const FaultReport& report, const ToleranceReport& all) {
   Json levels = Json::array();
   for (std::size_t level = 0; level < report.floors.size(); ++level) {
     Json outputs = Json::array();
-    for (std::size_t k = 0; k < all.outputs.size(); ++k) outputs.push_back(to_json(report.floors[level][k], all.outputs[k]));
+    for (std::size_t k = 0; k < all.outputs.size(); ++k)
+      outputs.push_back(to_json(report.floors[level][k], all.outputs[k]));
     levels.push_back({{"level", all.levels[level]}, {"outputs", outputs}});
   }
-  return {{"fault", report.fault.name}, {"unit", report.fault.unit}, {"largest", report.fault.largest}, {"floors", levels}};
+  return {
+      {"fault", report.fault.name}, {"unit", report.fault.unit}, {"largest", report.fault.largest}, {"floors", levels}};
 }
 
 Json to_json(const RuleReport& report, const ToleranceReport& all) {
@@ -72,8 +89,11 @@ Json to_json(const RuleReport& report, const ToleranceReport& all) {
     const OutputReport& output = all.outputs[k];
     Json looseness = Json::array();
     for (std::size_t level = 0; level < report.outputs[k].looseness.size(); ++level)
-      looseness.push_back({{"level", output.levels[level].name}, {"times_tau", to_json(report.outputs[k].looseness[level], output)}});
-    outputs.push_back({{"output", output.layout.role}, {"looseness", looseness}, {"numbers", report.outputs[k].numbers},
+      looseness.push_back(
+          {{"level", output.levels[level].name}, {"times_tau", to_json(report.outputs[k].looseness[level], output)}});
+    outputs.push_back({{"output", output.layout.role},
+                       {"looseness", looseness},
+                       {"numbers", report.outputs[k].numbers},
                        {"legal_values_outside", report.outputs[k].legal_outside}});
   }
   for (const WrongReport& w : report.wrong) {
@@ -93,10 +113,15 @@ Json tolerance_json(const ToleranceReport& report) {
   Json outputs = Json::array(), faults = Json::array();
   for (const OutputReport& output : report.outputs) outputs.push_back(to_json(output));
   for (const FaultReport& fault : report.faults) faults.push_back(to_json(fault, report));
-  Json out{{"case", report.case_line}, {"kernel", report.kernel.empty() ? Json() : Json(report.kernel)},
-           {"arithmetic", assay::to_json(report.arithmetic)}, {"rows", report.rows},
-           {"rows_out_of_range", report.rows_out_of_range}, {"out_of_range", report.out_of_range}, {"outputs", outputs},
-           {"detection_floors", faults}, {"assumptions", report.assumptions}};
+  Json out{{"case", report.case_line},
+           {"kernel", report.kernel.empty() ? Json() : Json(report.kernel)},
+           {"arithmetic", assay::to_json(report.arithmetic)},
+           {"rows", report.rows},
+           {"rows_out_of_range", report.rows_out_of_range},
+           {"out_of_range", report.out_of_range},
+           {"outputs", outputs},
+           {"detection_floors", faults},
+           {"assumptions", report.assumptions}};
   if (report.rule) out["tolerance"] = to_json(*report.rule, report);
   return out;
 }

@@ -1,10 +1,10 @@
 // A tolerance on |y - r| beside the bound: how far apart they are, and which wrong outputs it would let pass.
 #include "reports/tolerance_rule.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
-
-#include <fmt/format.h>
 
 #include "failure_catalog/judges/allclose.h"
 
@@ -18,7 +18,8 @@ double width_of(const Rule& rule, double reference) { return rule.atol + rule.rt
 
 /// Planted values rounded to the output's format; the rounded truth where the fault has no value.
 Tensor tensor_of(const OutputTruth& truth, const std::vector<double>& planted) {
-  Tensor t{.layout = truth.layout, .bytes = std::vector<std::byte>(static_cast<std::size_t>(truth.layout.storage_bytes()))};
+  Tensor t{.layout = truth.layout,
+           .bytes = std::vector<std::byte>(static_cast<std::size_t>(truth.layout.storage_bytes()))};
   for (std::size_t i = 0; i < truth.element.size(); ++i)
     store_code(t.bytes.data(), t.layout.format, truth.element[i],
                encode(t.layout.format, std::isnan(planted[i]) ? truth.mid[i] : planted[i]));
@@ -59,7 +60,8 @@ bool rejects(const JudgedOutput& judged, const std::vector<double>& planted, con
   return false;
 }
 
-std::vector<WrongReport> known_wrong(const Op& op, const Problem& problem, const Evaluation& evaluation, const Rule& rule) {
+std::vector<WrongReport> known_wrong(const Op& op, const Problem& problem, const Evaluation& evaluation,
+                                     const Rule& rule) {
   std::vector<WrongReport> all;
   for (std::size_t k = 0; k < evaluation.truth.outputs.size(); ++k) {
     const std::vector<KnownWrong> by_bound = op.known_wrong(problem, only(evaluation, k));
@@ -75,14 +77,15 @@ std::vector<WrongReport> known_wrong(const Op& op, const Problem& problem, const
   return all;
 }
 
-void add_planted(const Op& op, const Problem& problem, const Truth& truth, const JudgedLevel& strictest, const Rule& rule,
-                 std::vector<WrongReport>& all) {
+void add_planted(const Op& op, const Problem& problem, const Truth& truth, const JudgedLevel& strictest,
+                 const Rule& rule, std::vector<WrongReport>& all) {
   const std::vector<PlantedFault> faults = op.planted_faults();
   for (std::size_t f = 0; f < faults.size(); ++f) {
     const double whole = std::min(1.0, faults[f].largest);
     const PlantedOutputs unplanted = op.plant(problem, f, 0), planted = op.plant(problem, f, whole);
     if (planted.empty() || unplanted.empty()) continue;
-    WrongReport wrong{.name = fmt::format("{}, size {}", faults[f].name, whole), .bound_rejects = {}, .rule_passes = {}};
+    WrongReport wrong{
+        .name = fmt::format("{}, size {}", faults[f].name, whole), .bound_rejects = {}, .rule_passes = {}};
     for (std::size_t k = 0; k < truth.outputs.size(); ++k) {
       const OutputTruth& t = truth.outputs[k];
       wrong.bound_rejects.push_back(rejects(strictest.outputs[k], planted[k], unplanted[k]));
@@ -133,7 +136,8 @@ RuleReport rule_report(const Op& op, const Problem& problem, const Evaluation& e
     const auto add = [&](const std::vector<double>& tau) {
       std::vector<double> looseness;
       for (std::size_t i = 0; i < t.mid.size(); ++i)
-        looseness.push_back(std::isnan(legal.centre[i]) || !(tau[i] > 0) ? kInf : width_of(rule, reference_of(t, i)) / tau[i]);
+        looseness.push_back(std::isnan(legal.centre[i]) || !(tau[i] > 0) ? kInf
+                                                                         : width_of(rule, reference_of(t, i)) / tau[i]);
       out.looseness.push_back(spread_of(looseness));
     };
     add(evaluation.bound.outputs[k].tau);

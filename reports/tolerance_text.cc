@@ -1,8 +1,8 @@
 // `assay tolerance` for a terminal: the bound by term, the detection floors, and another tolerance beside them.
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
-
-#include <fmt/format.h>
 
 #include "reports/tolerance.h"
 
@@ -11,7 +11,8 @@ namespace {
 
 std::string number(double value) {
   if (std::isnan(value)) return "-";
-  return value == 0 || (std::abs(value) >= 0.01 && std::abs(value) < 1e4) ? fmt::format("{:.3g}", value) : fmt::format("{:.2e}", value);
+  return value == 0 || (std::abs(value) >= 0.01 && std::abs(value) < 1e4) ? fmt::format("{:.3g}", value)
+                                                                          : fmt::format("{:.2e}", value);
 }
 
 std::string percent(double share) {
@@ -30,17 +31,19 @@ void append_line(std::string& out, std::string line) {
   out += line + "\n";
 }
 
-void append_spread(std::string& out, const OutputReport& output, std::string_view name, const Spread& s, const std::string& share) {
-  append_line(out, fmt::format("    {:<13}{:>9}  {:>9}   {:<9} {:<17}  {:<9} {}", name, number(s.median), share, number(s.min),
-                               place(output, s.at_min), number(s.max), place(output, s.at_max)));
+void append_spread(std::string& out, const OutputReport& output, std::string_view name, const Spread& s,
+                   const std::string& share) {
+  append_line(out, fmt::format("    {:<13}{:>9}  {:>9}   {:<9} {:<17}  {:<9} {}", name, number(s.median), share,
+                               number(s.min), place(output, s.at_min), number(s.max), place(output, s.at_max)));
 }
 
 void append_output(std::string& out, const OutputReport& output) {
   out += fmt::format("\n{}: {}, {} of {} judged elements are bounded numbers, median |{}| {}\n", output.layout.role,
-                     info(output.layout.format).name, output.levels.front().tau.count, output.element.size(), output.layout.role,
-                     number(output.magnitude.median));
+                     info(output.layout.format).name, output.levels.front().tau.count, output.element.size(),
+                     output.layout.role, number(output.magnitude.median));
   if (output.levels.front().tau.count == 0) return;
-  append_line(out, fmt::format("    {:<13}{:>9}  {:>9}   {:<27}  {}", "", "median", "of tau", "smallest at", "largest at"));
+  append_line(out,
+              fmt::format("    {:<13}{:>9}  {:>9}   {:<27}  {}", "", "median", "of tau", "smallest at", "largest at"));
   const auto append_term = [&](const TermReport& term) {
     if (term.size.max > 0) append_spread(out, output, term.name, term.size, percent(term.share));
   };
@@ -48,11 +51,12 @@ void append_output(std::string& out, const OutputReport& output) {
   for (const LevelReport& level : output.levels) append_spread(out, output, "tau, " + level.name, level.tau, "");
   if (!output.terms.empty()) append_term(output.terms.back());
   for (const LevelReport& level : output.levels) {
-    out += fmt::format("  {} in ulps of {}: {} to {}, median {}", level.name, info(output.layout.format).name, number(level.ulps.min),
-                       number(level.ulps.max), number(level.ulps.median));
+    out += fmt::format("  {} in ulps of {}: {} to {}, median {}", level.name, info(output.layout.format).name,
+                       number(level.ulps.min), number(level.ulps.max), number(level.ulps.median));
     out += level.unbounded > 0 ? fmt::format("; says nothing about {} elements\n", level.unbounded) : "\n";
   }
-  out += fmt::format("  the oracle's own radius: at most {}, {} of tau\n", number(output.radius.max), number(output.radius_share));
+  out += fmt::format("  the oracle's own radius: at most {}, {} of tau\n", number(output.radius.max),
+                     number(output.radius_share));
 }
 
 std::string size_text(const Floor& floor) {
@@ -69,7 +73,8 @@ void append_site(std::string& out, const OutputReport& output, std::string_view 
   std::string line = fmt::format("    {} first in {}{}", level, output.layout.role, place(output, floor.floor.at));
   if (!floor.site.what.empty()) line += ": " + floor.site.what;
   if (!std::isnan(floor.site.weight))
-    line += fmt::format(", weight {}; seen from weight {} on", number(floor.site.weight), number(floor.site.weight * floor.floor.size));
+    line += fmt::format(", weight {}; seen from weight {} on", number(floor.site.weight),
+                        number(floor.site.weight * floor.floor.size));
   append_line(out, line);
 }
 
@@ -108,17 +113,21 @@ void append_rule(std::string& out, const ToleranceReport& report) {
       if (const Spread& s = r.looseness[level]; s.count > 0)
         out += fmt::format("  {:<5} {} than tau at {} (median; {} to {})\n", output.layout.role, times(s.median),
                            output.levels[level].name, times(s.min), times(s.max));
-    out += fmt::format("  {:<5} a correct kernel may fail it in {} of {} elements\n", output.layout.role, r.legal_outside,
-                       r.numbers);
+    out += fmt::format("  {:<5} a correct kernel may fail it in {} of {} elements\n", output.layout.role,
+                       r.legal_outside, r.numbers);
   }
   std::string header = fmt::format("  {:<25}", "wrong outputs");
-  for (const OutputReport& output : report.outputs) header += fmt::format("{:<24}", output.layout.role + ": bound, tolerance");
+  for (const OutputReport& output : report.outputs)
+    header += fmt::format("{:<24}", output.layout.role + ": bound, tolerance");
   append_line(out, header);
   for (const WrongReport& wrong : rule.wrong) {
     std::string line = fmt::format("    {:<23}", wrong.name);
     for (std::size_t k = 0; k < report.outputs.size(); ++k) {
       const bool rejects = wrong.bound_rejects[k], passes = wrong.rule_passes[k];
-      line += fmt::format("{:<9}{:<15}", rejects ? "rejects" : "passes", !passes ? "rejects" : rejects ? "PASSES" : "passes");
+      line += fmt::format("{:<9}{:<15}", rejects ? "rejects" : "passes",
+                          !passes   ? "rejects"
+                          : rejects ? "PASSES"
+                                    : "passes");
     }
     append_line(out, line);
   }
@@ -127,11 +136,12 @@ void append_rule(std::string& out, const ToleranceReport& report) {
 }  // namespace
 
 std::string tolerance_text(const ToleranceReport& report) {
-  std::string out = fmt::format("case        {}\narithmetic  {}\n", report.case_line,
-                                report.kernel.empty() ? "the whole family: nothing is declared" : "as declared by " + report.kernel);
+  std::string out =
+      fmt::format("case        {}\narithmetic  {}\n", report.case_line,
+                  report.kernel.empty() ? "the whole family: nothing is declared" : "as declared by " + report.kernel);
   if (report.rows_out_of_range > 0)
-    out += fmt::format("out of range in {} of {} rows, which nothing bounds: {}\n", report.rows_out_of_range, report.rows,
-                       report.out_of_range);
+    out += fmt::format("out of range in {} of {} rows, which nothing bounds: {}\n", report.rows_out_of_range,
+                       report.rows, report.out_of_range);
   for (const OutputReport& output : report.outputs) append_output(out, output);
   append_floors(out, report);
   if (report.rule) append_rule(out, report);

@@ -1,11 +1,10 @@
 // `assay tolerance` from outside: exit codes, errors in one line, levels by kernel, and the same numbers twice.
+#include <gtest/gtest.h>
 #include <sys/wait.h>
 
 #include <cstdio>
-#include <string>
-
-#include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
+#include <string>
 
 namespace assay {
 namespace {
@@ -35,7 +34,8 @@ std::vector<std::string> levels_of(const nlohmann::json& document, std::size_t o
 TEST(Tolerance, PrintsTermsFloorsAndARule) {
   const Outcome run = tolerance("'attention sq=2 skv=70 mask=causal' --kernel fa2_bf16 --atol 1e-2 --rtol 1e-2");
   EXPECT_EQ(run.exit, 0) << run.text;
-  for (const char* word : {"QK", "PV", "tau, T0", "tau, T1", "dropped key", "lost tile", "PASSES", "a correct kernel may fail it"})
+  for (const char* word :
+       {"QK", "PV", "tau, T0", "tau, T1", "dropped key", "lost tile", "PASSES", "a correct kernel may fail it"})
     EXPECT_NE(run.text.find(word), std::string::npos) << word << " in\n" << run.text;
   EXPECT_EQ(tolerance("'attention sq=2 skv=70 mask=causal' --kernel fa2_bf16 --atol 1e-2 --rtol 1e-2").text, run.text);
 }
@@ -47,7 +47,8 @@ TEST(Tolerance, TakesItsLevelsFromTheDeclaration) {
   EXPECT_EQ(levels_of(document, 0), (std::vector<std::string>{"T0", "T1"}));
   EXPECT_EQ(document.at("kernel"), "fa2_bf16");
   EXPECT_FALSE(document.contains("tolerance"));
-  EXPECT_EQ(levels_of(nlohmann::json::parse(tolerance(line + "--kernel fa2_bf16 --level t0").text), 0), std::vector<std::string>{"T0"});
+  EXPECT_EQ(levels_of(nlohmann::json::parse(tolerance(line + "--kernel fa2_bf16 --level t0").text), 0),
+            std::vector<std::string>{"T0"});
 }
 
 TEST(Tolerance, WorksForEveryOp) {
@@ -59,10 +60,11 @@ TEST(Tolerance, WorksForEveryOp) {
 }
 
 TEST(Tolerance, RefusesWhatItCannotAnswer) {
-  for (const auto& [arguments, word] : {std::pair{"'attention sq=four'", "four"},
-                                        std::pair{"'attention sq=2' --kernel no_such_kernel", "no_such_kernel"},
-                                        std::pair{"'attention sq=2 dtype=fp16' --kernel fa2_bf16", "fp16"},
-                                        std::pair{"'attention sq=2' --atol -1", "-1"}, std::pair{"'attention sq=2' --level t9", "t9"}}) {
+  for (const auto& [arguments, word] :
+       {std::pair{"'attention sq=four'", "four"},
+        std::pair{"'attention sq=2' --kernel no_such_kernel", "no_such_kernel"},
+        std::pair{"'attention sq=2 dtype=fp16' --kernel fa2_bf16", "fp16"},
+        std::pair{"'attention sq=2' --atol -1", "-1"}, std::pair{"'attention sq=2' --level t9", "t9"}}) {
     const Outcome run = tolerance(arguments);
     EXPECT_EQ(run.exit, 2) << run.text;
     EXPECT_NE(run.text.find(word), std::string::npos) << run.text;

@@ -1,10 +1,10 @@
 // Mutated cases are legal, and the search climbs, repeats itself and reports what a fresh measurement confirms.
 #include "fuzz/attack.h"
 
+#include <gtest/gtest.h>
+
 #include <set>
 #include <string>
-
-#include <gtest/gtest.h>
 
 #include "cases/materialize.h"
 #include "cases/random.h"
@@ -19,7 +19,9 @@ TEST(Mutation, GivesLegalCasesWithinTheLimitsThatDiffer) {
   const MutationLimits limits{.elements = 20000, .overrides = 10};
   const Stream stream{7};
   std::int64_t drawn = 0;
-  const Choose choose = [&](std::size_t n) { return static_cast<std::size_t>(below(stream.bits(drawn++), static_cast<std::int64_t>(n))); };
+  const Choose choose = [&](std::size_t n) {
+    return static_cast<std::size_t>(below(stream.bits(drawn++), static_cast<std::int64_t>(n)));
+  };
   const Case other = parse_case("attention sq=3 skv=65 mask=bool k=rising(1,16)@4 v=ones lse=2 dtype=fp16");
   Case c = parse_case("attention sq=2 skv=9 d=16 mask=causal+additive");
   std::set<std::string> seen;

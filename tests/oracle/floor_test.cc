@@ -1,14 +1,14 @@
 // Planted faults are the truths of problems that have them; floors are where measurements begin to see them.
 #include "oracle/floor.h"
 
+#include <gtest/gtest.h>
+
 #include <cmath>
 #include <limits>
 #include <sstream>
 #include <string>
 #include <utility>
 #include <vector>
-
-#include <gtest/gtest.h>
 
 #include "cases/materialize.h"
 #include "kernels/kernel.h"
@@ -55,18 +55,24 @@ Params case_params(Dice& dice, bool with_edge) {
 }
 
 Arithmetic declared() {
-  return {.qk = Accumulate::kBlockHopper, .pv = Accumulate::kBlockHopper, .score_store = ScoreStore::kFp32,
-          .exponential = Exponential::kEx2Approx, .p_format = Format::kFp32, .p_known = true,
+  return {.qk = Accumulate::kBlockHopper,
+          .pv = Accumulate::kBlockHopper,
+          .score_store = ScoreStore::kFp32,
+          .exponential = Exponential::kEx2Approx,
+          .p_format = Format::kFp32,
+          .p_known = true,
           .row_sum_of = RowSumOf::kUnroundedP};
 }
 
 /// The planted values rounded to the output formats; the rounded truth where the fault has no value.
-std::vector<Tensor> faulty_outputs(const Op& op, const Problem& problem, const Evaluation& evaluation, std::size_t fault, double size) {
+std::vector<Tensor> faulty_outputs(const Op& op, const Problem& problem, const Evaluation& evaluation,
+                                   std::size_t fault, double size) {
   const PlantedOutputs planted = op.plant(problem, fault, size);
   std::vector<Tensor> outputs;
   for (std::size_t k = 0; k < evaluation.truth.outputs.size(); ++k) {
     const OutputTruth& truth = evaluation.truth.outputs[k];
-    Tensor t{.layout = truth.layout, .bytes = std::vector<std::byte>(static_cast<std::size_t>(truth.layout.storage_bytes()))};
+    Tensor t{.layout = truth.layout,
+             .bytes = std::vector<std::byte>(static_cast<std::size_t>(truth.layout.storage_bytes()))};
     for (std::size_t i = 0; i < truth.element.size(); ++i) {
       const double value = std::isnan(planted[k][i]) ? truth.mid[i] : planted[k][i];
       store_code(t.bytes.data(), t.layout.format, truth.element[i], encode(t.layout.format, value));
@@ -85,7 +91,8 @@ void expect_planted_is_truth_of(const Problem& problem, const Problem& faulty, s
     int compared = 0;
     for (std::size_t i = 0; i < planted[k].size(); ++i) {
       if (std::isnan(planted[k][i])) continue;  // a row without an edge
-      ASSERT_NEAR(planted[k][i], truth.outputs[k].mid[i], 1e-11) << "fault " << fault << ", output " << k << ", element " << i;
+      ASSERT_NEAR(planted[k][i], truth.outputs[k].mid[i], 1e-11)
+          << "fault " << fault << ", output " << k << ", element " << i;
       ++compared;
     }
     EXPECT_GT(compared, 0);
@@ -120,8 +127,16 @@ Params params_of(const std::string& text) {
 }
 
 /// Options that change logits, values, denominators or where things lie.
-const std::vector<std::string> kOptions{"", "softcap=2", "alibi=diagonal", "sink=in_lse", "sink=out_of_lse lse=2", "descale=head",
-                                        "descale=block scale_block=32 dtype=fp16", "v_from=k", "prefix=16", "kv=vllm page=16"};
+const std::vector<std::string> kOptions{"",
+                                        "softcap=2",
+                                        "alibi=diagonal",
+                                        "sink=in_lse",
+                                        "sink=out_of_lse lse=2",
+                                        "descale=head",
+                                        "descale=block scale_block=32 dtype=fp16",
+                                        "v_from=k",
+                                        "prefix=16",
+                                        "kv=vllm page=16"};
 
 TEST(PlantedFault, LostKeysAreMaskedKeys) {
   for (const std::string& option : kOptions) {
@@ -135,7 +150,8 @@ TEST(PlantedFault, LostKeysAreMaskedKeys) {
 TEST(PlantedFault, AGhostIsAKeyAndAValueOfZeros) {
   for (const std::string option : {"", "softcap=2", "sink=in_lse", "sink=out_of_lse lse=2", "descale=head"}) {
     SCOPED_TRACE(option);
-    Problem problem = problem_of(params_of("sq=3 skv=40 align=tl " + option), 2), faulty = problem_of(params_of("sq=3 skv=41 align=tl " + option), 2);
+    Problem problem = problem_of(params_of("sq=3 skv=40 align=tl " + option), 2),
+            faulty = problem_of(params_of("sq=3 skv=41 align=tl " + option), 2);
     for (Tensor& from : problem.inputs) {
       Tensor& to = input(faulty, from.layout.role);
       std::fill(to.bytes.begin(), to.bytes.end(), std::byte{0});
@@ -148,7 +164,9 @@ TEST(PlantedFault, AGhostIsAKeyAndAValueOfZeros) {
 TEST(PlantedFault, AScaleErrorIsAnotherScale) {
   for (const std::string& option : kOptions) {
     SCOPED_TRACE(option);
-    const auto problem = [&](const char* scale) { return problem_of(params_of(std::string("sq=3 skv=90 scale=") + scale + " " + option), 3, 0.7); };
+    const auto problem = [&](const char* scale) {
+      return problem_of(params_of(std::string("sq=3 skv=90 scale=") + scale + " " + option), 3, 0.7);
+    };
     expect_planted_is_truth_of(problem("0.125"), problem("0.15625"), kScaleError, 0.25);
   }
 }
@@ -156,7 +174,9 @@ TEST(PlantedFault, AScaleErrorIsAnotherScale) {
 TEST(PlantedFault, AShiftedMaskIsAWiderWindow) {
   for (const std::string& option : kOptions) {
     SCOPED_TRACE(option);
-    const auto problem = [&](const char* edges) { return problem_of(params_of(std::string("sq=9 skv=60 align=tl ") + edges + " " + option), 4, 0.7); };
+    const auto problem = [&](const char* edges) {
+      return problem_of(params_of(std::string("sq=9 skv=60 align=tl ") + edges + " " + option), 4, 0.7);
+    };
     expect_planted_is_truth_of(problem("mask=causal"), problem("window=-1,1"), kMaskShift, 1);
     expect_planted_is_truth_of(problem("window=3,-1"), problem("window=4,-1"), kMaskShift, 1);
   }
@@ -185,8 +205,10 @@ TEST(PlantedFault, AGainScalesOAndLeavesTheLseAlone) {
   for (const double lse : planted[1]) EXPECT_TRUE(std::isnan(lse));
 }
 
-/// Twice the T0 floor of a fault is rejected by a measurement and a tenth is not, output by output; returns how many are visible.
-int expect_floor_holds(const Op& op, const Problem& problem, const Arithmetic& arithmetic, std::size_t fault, const std::string& where) {
+/// Twice the T0 floor of a fault is rejected by a measurement and a tenth is not, output by output; returns how many
+/// are visible.
+int expect_floor_holds(const Op& op, const Problem& problem, const Arithmetic& arithmetic, std::size_t fault,
+                       const std::string& where) {
   const Evaluation evaluation = op.evaluate(problem, arithmetic, Level::kT0);
   const std::vector<JudgedLevel> levels{judged_level(evaluation, Level::kT0)};
   const FaultFloors found = detection_floors(op, problem, fault, evaluation.truth, levels);
@@ -196,7 +218,8 @@ int expect_floor_holds(const Op& op, const Problem& problem, const Arithmetic& a
     const auto rejected = [&](double size) {
       return measure(evaluation, faulty_outputs(op, problem, evaluation, fault, size)).outputs[k].rejected > 0;
     };
-    SCOPED_TRACE(std::string(op.name) + " " + std::string(found.fault.name) + " " + where + " output " + std::to_string(k));
+    SCOPED_TRACE(std::string(op.name) + " " + std::string(found.fault.name) + " " + where + " output " +
+                 std::to_string(k));
     if (floor.state == Floor::State::kNotApplicable) continue;
     if (floor.state == Floor::State::kNotVisible) {
       EXPECT_FALSE(rejected(found.fault.largest));
@@ -217,15 +240,18 @@ TEST(DetectionFloor, IsWhereMeasurementsBeginToSeeTheFault) {
     for (int n = 0; n < kCases; ++n) {
       Dice dice(100 * fault + static_cast<std::uint64_t>(n));
       const Problem problem = problem_of(case_params(dice, fault == kMaskShift), dice.bits(), dice.real(0.3, 2));
-      visible += expect_floor_holds(attention(), problem, dice.one_in(2) ? Arithmetic{} : declared(), fault, "case " + std::to_string(n));
+      visible += expect_floor_holds(attention(), problem, dice.one_in(2) ? Arithmetic{} : declared(), fault,
+                                    "case " + std::to_string(n));
     }
     EXPECT_GE(visible, kCases) << faults[fault].name << " was hardly ever visible";
   }
 }
 
 TEST(DetectionFloor, HoldsForTheOtherOps) {
-  for (const char* line : {"softmax rows=2 n=150 lse=e x=normal(2)@", "softmax rows=2 n=150 dtype=fp32 steps=64 scale=0.5 x=normal@",
-                           "merge rows=3 parts=4 dv=16 lse_parts=normal(2)@", "merge rows=2 parts=3 dv=16 dtype=fp16 base=2 lse_parts=uniform(-3,3)@"}) {
+  for (const char* line :
+       {"softmax rows=2 n=150 lse=e x=normal(2)@", "softmax rows=2 n=150 dtype=fp32 steps=64 scale=0.5 x=normal@",
+        "merge rows=3 parts=4 dv=16 lse_parts=normal(2)@",
+        "merge rows=2 parts=3 dv=16 dtype=fp16 base=2 lse_parts=uniform(-3,3)@"}) {
     for (int n = 0; n < kCases / 2; ++n) {
       const Case c = parse_case(line + std::to_string(n));
       const Op& op = op_named(c.op);
@@ -239,13 +265,15 @@ TEST(DetectionFloor, HoldsForTheOtherOps) {
 }
 
 /// A kernel with the declared roundings and the fault: what the level replays, moved by the fault.
-std::vector<Tensor> faulty_replay(const Problem& problem, const Evaluation& evaluation, const JudgedLevel& level, std::size_t fault,
-                                  double size) {
-  const PlantedOutputs unplanted = attention().plant(problem, fault, 0), planted = attention().plant(problem, fault, size);
+std::vector<Tensor> faulty_replay(const Problem& problem, const Evaluation& evaluation, const JudgedLevel& level,
+                                  std::size_t fault, double size) {
+  const PlantedOutputs unplanted = attention().plant(problem, fault, 0),
+                       planted = attention().plant(problem, fault, size);
   std::vector<Tensor> outputs;
   for (std::size_t k = 0; k < level.outputs.size(); ++k) {
     const OutputTruth& truth = evaluation.truth.outputs[k];
-    Tensor t{.layout = truth.layout, .bytes = std::vector<std::byte>(static_cast<std::size_t>(truth.layout.storage_bytes()))};
+    Tensor t{.layout = truth.layout,
+             .bytes = std::vector<std::byte>(static_cast<std::size_t>(truth.layout.storage_bytes()))};
     for (std::size_t i = 0; i < truth.element.size(); ++i) {
       const double moved = planted[k][i] - unplanted[k][i];
       store_code(t.bytes.data(), t.layout.format, truth.element[i],
@@ -317,14 +345,17 @@ double step(double size) { return size < 0.3 ? 0 : 1e300; }
 double bump(double size) { return size < 0.5 ? size / 8 : 0; }
 double tiny(double size) { return size * 0x1p60; }
 template <double (*curve)(double)>
-PlantedOutputs plant_curve(const Problem&, std::size_t, double size) { return {{1 - curve(size)}}; }
+PlantedOutputs plant_curve(const Problem&, std::size_t, double size) {
+  return {{1 - curve(size)}};
+}
 
 double floor_of_curve(PlantedOutputs (*plant)(const Problem&, std::size_t, double)) {
   Op op{};
   op.planted_faults = [] { return std::vector<PlantedFault>{{"curve", "", 1}}; };
   op.plant = plant;
   Evaluation e;
-  e.truth.outputs.push_back({.layout = {}, .element = {0}, .row = {0}, .mid = {1}, .radius = {0}, .classes = {kNumber}});
+  e.truth.outputs.push_back(
+      {.layout = {}, .element = {0}, .row = {0}, .mid = {1}, .radius = {0}, .classes = {kNumber}});
   e.bound.outputs.push_back({.tau = {0x1p-10}, .also = {0}});
   const std::vector<JudgedLevel> levels{judged_level(e, Level::kT0)};
   const Floor floor = detection_floors(op, {}, e.truth, levels)[0].floors[0][0];
@@ -340,13 +371,18 @@ TEST(DetectionFloor, IsFoundOnEveryKindOfCurve) {
 
 TEST(JudgedLevel, CentresOnTheReplayAndKeepsBothSets) {
   Evaluation e;
-  e.truth.outputs.push_back({.layout = {}, .element = {0, 1}, .row = {0, 0}, .mid = {1, 1}, .radius = {0, 0}, .classes = {kNumber, kNumber}});
+  e.truth.outputs.push_back(
+      {.layout = {}, .element = {0, 1}, .row = {0, 0}, .mid = {1, 1}, .radius = {0, 0}, .classes = {kNumber, kNumber}});
   e.bound.outputs.push_back({.tau = {0x1p-4, 0x1p-4}, .also = {0, 0}});
-  e.bound.tiers.push_back({.level = Level::kT1, .outputs = {{.mid = {1.0625, 1}, .tau = {0x1p-6, std::numeric_limits<double>::infinity()}}}});
+  e.bound.tiers.push_back(
+      {.level = Level::kT1,
+       .outputs = {{.mid = {1.0625, 1}, .tau = {0x1p-6, std::numeric_limits<double>::infinity()}}}});
   EXPECT_EQ(judged_level(e, Level::kT0).outputs[0].centre, (std::vector<double>{1, 1}));
   const JudgedOutput t1 = judged_level(e, Level::kT1).outputs[0];
   EXPECT_EQ(t1.centre, (std::vector<double>{1.0625, 1}));
-  const auto accepts_value = [](const Acceptance& set, double value) { return accepts(set, encode(set.format, value)); };
+  const auto accepts_value = [](const Acceptance& set, double value) {
+    return accepts(set, encode(set.format, value));
+  };
   EXPECT_TRUE(accepts_value(t1.sets[0], 1.0625));
   EXPECT_FALSE(accepts_value(t1.sets[0], 1.0626)) << "outside T0";
   EXPECT_FALSE(accepts_value(t1.sets[0], 1.046)) << "outside T1";

@@ -1,12 +1,13 @@
-// The numbers of `assay tolerance` against brute force: spreads, positions, the rule's sets, and what the rule lets pass.
+// The numbers of `assay tolerance` against brute force: spreads, positions, the rule's sets, and what the rule lets
+// pass.
 #include "reports/tolerance.h"
+
+#include <gtest/gtest.h>
 
 #include <algorithm>
 #include <cmath>
-#include <sstream>
-
-#include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
+#include <sstream>
 
 #include "cases/materialize.h"
 #include "failure_catalog/judges/allclose.h"
@@ -40,8 +41,9 @@ TEST(Spread, LeavesOutWhatIsNotFinite) {
 }
 
 TEST(IndexOf, InvertsEveryOutputLayout) {
-  for (const char* line : {"attention b=2 hq=3 sq=5 skv=7 d=4", "attention b=2 hq=3 sq=5 skv=7 d=4 layout=bshd pad_dim=2 offset=3",
-                           "attention b=2 hq=3 sq=5 skv=7 d=4 layout=bhds", "attention b=2 hq=1 sq=1 skv=7 d=4 batch=packed q_lens=1,0"}) {
+  for (const char* line :
+       {"attention b=2 hq=3 sq=5 skv=7 d=4", "attention b=2 hq=3 sq=5 skv=7 d=4 layout=bshd pad_dim=2 offset=3",
+        "attention b=2 hq=3 sq=5 skv=7 d=4 layout=bhds", "attention b=2 hq=1 sq=1 skv=7 d=4 batch=packed q_lens=1,0"}) {
     const Case c = parse_case(line);
     for (const TensorLayout& layout : op_named(c.op).outputs(c.params)) {
       std::vector<std::int64_t> index(layout.shape.size(), 0);
@@ -68,7 +70,8 @@ TEST(RuleLevel, HoldsTheCodesThatAllclosePasses) {
       const OutputTruth& t = truth.outputs[k];
       for (std::size_t i = 0; i < t.element.size(); ++i) {
         OutputTruth one = t;
-        one.element = {0}, one.row = {0}, one.mid = {t.mid[i]}, one.radius = {t.radius[i]}, one.classes = {t.classes[i]};
+        one.element = {0}, one.row = {0}, one.mid = {t.mid[i]}, one.radius = {t.radius[i]},
+        one.classes = {t.classes[i]};
         one.layout.storage = 1, one.layout.offset = 0;
         for (int steps = -40; steps <= 40; ++steps) {
           const double value = t.mid[i] + steps * 0.09 * (rule.atol + rule.rtol * std::abs(t.mid[i]) + 1e-7) / 3;
@@ -87,7 +90,8 @@ TEST(RuleLevel, HoldsTheCodesThatAllclosePasses) {
 }
 
 TEST(ToleranceReport, TermsSumToTau) {
-  for (const char* line : {"attention sq=3 skv=90", "attention sq=2 skv=300 mask=causal dtype=fp16 lse=2", "attention sq=2 skv=70 dtype=fp32 lse=none"}) {
+  for (const char* line : {"attention sq=3 skv=90", "attention sq=2 skv=300 mask=causal dtype=fp16 lse=2",
+                           "attention sq=2 skv=70 dtype=fp32 lse=none"}) {
     const ToleranceReport report = report_of(line, std::nullopt);
     for (const OutputReport& output : report.outputs) {
       ASSERT_GE(output.terms.size(), 2U) << line;
@@ -122,7 +126,8 @@ TEST(ToleranceReport, ComparesARuleWithTheBound) {
     EXPECT_EQ(report.rule->outputs[k].legal_outside, outside);
   }
   const auto wrong = [&](const std::string& name) {
-    return *std::find_if(report.rule->wrong.begin(), report.rule->wrong.end(), [&](const WrongReport& w) { return w.name == name; });
+    return *std::find_if(report.rule->wrong.begin(), report.rule->wrong.end(),
+                         [&](const WrongReport& w) { return w.name == name; });
   };
   EXPECT_TRUE(wrong("negated").bound_rejects[0]);
   EXPECT_FALSE(wrong("negated").rule_passes[0]);
@@ -135,7 +140,8 @@ TEST(ToleranceReport, ComparesARuleWithTheBound) {
 }
 
 TEST(ToleranceText, FitsATerminalAndNamesEveryFault) {
-  for (const char* line : {"attention hq=2 sq=5 skv=130 mask=causal", "attention sq=2 skv=5 batch=padded kv_lens=0", "attention sq=2 skv=3 dtype=fp16 v=constant(0)"}) {
+  for (const char* line : {"attention hq=2 sq=5 skv=130 mask=causal", "attention sq=2 skv=5 batch=padded kv_lens=0",
+                           "attention sq=2 skv=3 dtype=fp16 v=constant(0)"}) {
     const ToleranceReport report = report_of(line, Rule{1e-2, 1e-2});
     const std::string text = tolerance_text(report);
     std::istringstream lines(text);

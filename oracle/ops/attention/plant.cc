@@ -1,19 +1,20 @@
 // Attention under planted faults of any size: the exact fp64 answer of a kernel with that fault and no other error.
 //
-// A row is weights w_j = e^(x_j - top) over its keys; N_c = sum w_j f_j v_jc, L = sum w_j, D = L + e^(sink - top); o = N / D and
-// lse = top + log L (or log D). Every fault but the scale's changes N, L and D by one weighted vector:
-//   dropped key, lost tile   minus size sum w_j (f_j v_j, 1, 1) over its keys: of the row's keys or tiles of 64 the most visible,
+// A row is weights w_j = e^(x_j - top) over its keys; N_c = sum w_j f_j v_jc, L = sum w_j, D = L + e^(sink - top); o =
+// N / D and lse = top + log L (or log D). Every fault but the scale's changes N, L and D by one weighted vector:
+//   dropped key, lost tile   minus size sum w_j (f_j v_j, 1, 1) over its keys: of the row's keys or tiles of 64 the
+//   most visible,
 //                            whose whole loss would move o furthest
 //   ghost key                plus size e^-top (0, 1, 1)
 //   mask shift               plus size e^(x_e - top) (f_e v_e, 1, 1), e the key just beyond the causal or window edge
 //   gain                     o (1 + size), LSE untouched
 //   scale error              scale (1 + size)
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 #include <limits>
 #include <optional>
-
-#include <fmt/format.h>
 
 #include "oracle/exp64.h"
 #include "oracle/ops/attention/counterfactual.h"
@@ -72,7 +73,9 @@ class Planter {
  private:
   bool load(std::size_t row, double gain);
   double logit(std::int32_t key) { return counterfactual_.logits(row_, {key}).front(); }
-  const double* value(std::int32_t key) const { return counterfactual_.head().v.data() + static_cast<std::size_t>(key) * dim_v(); }
+  const double* value(std::int32_t key) const {
+    return counterfactual_.head().v.data() + static_cast<std::size_t>(key) * dim_v();
+  }
   void read_value(std::int32_t key, std::vector<double>& v) const;
   /// The key just beyond the right edge, else the left one, unless something else masks it.
   std::optional<std::int32_t> edge_key() const;
@@ -89,10 +92,10 @@ class Planter {
   Counterfactual counterfactual_;
   AttentionRow row_;
   std::vector<std::int32_t> admissible_, keys_;
-  std::vector<double> p_;       ///< weights over D, parallel to keys_
+  std::vector<double> p_;  ///< weights over D, parallel to keys_
   std::vector<double> o_;
   double top_ = 0, keys_sum_ = 0, sink_ = 0;  ///< L and e^(sink - top), both over D
-  double log_denominator_ = 0;  ///< top + log D
+  double log_denominator_ = 0;                ///< top + log D
 };
 
 bool Planter::load(std::size_t row, double gain) {
@@ -145,7 +148,8 @@ double Planter::add_keys(std::size_t begin, std::size_t end, double factor, std:
   double weight = 0;
   for (std::size_t j = begin; j < end; ++j) {
     weight += p_[j];
-    if (p_[j] != 0) add_scaled(factor * p_[j] * problem_.value_factor(row_, keys_[j]), value(keys_[j]), dim_v(), sum.data());
+    if (p_[j] != 0)
+      add_scaled(factor * p_[j] * problem_.value_factor(row_, keys_[j]), value(keys_[j]), dim_v(), sum.data());
   }
   return factor * weight;
 }
@@ -161,7 +165,8 @@ Part Planter::most_visible(bool tiles) const {
     values.assign(dim_v(), 0.0);
     const double weight = add_keys(begin, end, 1, values);
     double moved = kInf;
-    if (weight < 1) moved = weight > 0 ? largest_deviation(1 / weight, values.data(), o_.data(), dim_v()) * weight / (1 - weight) : 0;
+    if (weight < 1)
+      moved = weight > 0 ? largest_deviation(1 / weight, values.data(), o_.data(), dim_v()) * weight / (1 - weight) : 0;
     if (moved > farthest || (moved == farthest && weight > best.weight)) farthest = moved, best = {begin, end, weight};
   }
   return best;
@@ -250,13 +255,17 @@ PlantedOutputs attention_plant(const Problem& raw, std::size_t fault, double siz
   for (std::size_t r = 0; r < planter.rows(); ++r) {
     const std::optional<Planter::Values> row = planter.plant(r, fault, size);
     any = any || row;
-    if (row) outputs[0].insert(outputs[0].end(), row->o.begin(), row->o.end());
-    else outputs[0].resize(outputs[0].size() + dv, kNone);
+    if (row)
+      outputs[0].insert(outputs[0].end(), row->o.begin(), row->o.end());
+    else
+      outputs[0].resize(outputs[0].size() + dv, kNone);
     if (planter.has_lse()) outputs[1].push_back(row ? row->lse : kNone);
   }
   return any ? outputs : PlantedOutputs{};
 }
 
-FaultSite attention_fault_site(const Problem& raw, std::size_t fault, std::size_t row) { return Planter(raw).site(row, fault); }
+FaultSite attention_fault_site(const Problem& raw, std::size_t fault, std::size_t row) {
+  return Planter(raw).site(row, fault);
+}
 
 }  // namespace assay
