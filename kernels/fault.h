@@ -29,9 +29,9 @@ enum class Fault : std::uint8_t {
   kLazyMaximum,            ///< the maximum is not raised by less than 2^4, whatever P's offset leaves room for
   kPromotionMissing,       ///< P V of all key tiles is one chain
   kOutputTruncated,        ///< O is truncated to the output format
-  kPartialLseInBf16,       ///< a split's LSE is stored in bf16
-  kPartialOutputInBf16,    ///< a split's O is stored in bf16
-  kSplitLost,              ///< the last split that holds keys is not merged, if there are two
+  kPartialLseInBf16,       ///< the LSE of a part is held in bf16
+  kPartialOutputInBf16,    ///< the O of a part is held in bf16
+  kSplitLost,              ///< the last of two or more parts is not merged
   kSumNotRescaled,         ///< l keeps its old scale when the maximum rises (online softmax)
   kMergeWithoutMax,        ///< a merge's weights are exp(lse), without subtracting the largest LSE
   kMergeEmptyUnguarded,    ///< a merge does not ask whether a part is empty: (-inf) - (-inf)

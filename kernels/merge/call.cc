@@ -5,6 +5,8 @@
 #include <stdexcept>
 #include <vector>
 
+#include "kernels/fault.h"
+#include "kernels/narrow.h"
 #include "kernels/numeric.h"
 
 namespace assay {
@@ -27,13 +29,16 @@ MergeCall::MergeCall(const Call& call) : params_(merge_params(call.params)) {
 }
 
 float MergeCall::lse(std::int64_t part, std::int64_t row) const {
-  return static_cast<float>(lse_parts_.value(lse_parts_.element(part, row)));
+  if (faulty(Fault::kSplitLost) && params_.parts > 1 && part == params_.parts - 1) return -kInfinity;
+  const auto lse = static_cast<float>(lse_parts_.value(lse_parts_.element(part, row)));
+  return faulty(Fault::kPartialLseInBf16) ? narrowed(Format::kBf16, lse) : lse;
 }
 
 bool MergeCall::is_empty(float lse) const { return lse == -kInfinity || (lse == kInfinity && params_.plus_inf_is_empty); }
 
 float MergeCall::o(std::int64_t part, std::int64_t row, std::int64_t channel) const {
-  return static_cast<float>(o_parts_.value(o_parts_.element(part, row, channel)));
+  const auto o = static_cast<float>(o_parts_.value(o_parts_.element(part, row, channel)));
+  return faulty(Fault::kPartialOutputInBf16) ? narrowed(Format::kBf16, o) : o;
 }
 
 void MergeCall::store(std::int64_t row, const float* o, float lse) const {
