@@ -87,9 +87,7 @@ int bench_attack(Options options) {
 }  // namespace
 
 void add_bench_attack(CLI::App& app, int& exit_code) {
-  const auto benches = app.get_subcommands([](const CLI::App* sub) { return sub->get_name() == "bench"; });
-  CLI::App* bench = benches.empty() ? app.add_subcommand("bench", "measurements of assay itself")->require_subcommand(1) : benches[0];
-  auto* verb = bench->add_subcommand("attack", "search for the cases in which correct kernels come closest to their bound");
+  auto* verb = bench_group(app).add_subcommand("attack", "search for the cases in which correct kernels come closest to their bound");
   const auto o = std::make_shared<Options>();
   verb->add_option("--op", o->attack.op, "op whose kernels are attacked (default attention)");
   verb->add_option("--kernel", o->attack.kernels, "one kernel (repeatable; default: every correct one)")->allow_extra_args(false);

@@ -20,6 +20,11 @@ void add_level_option(CLI::App& verb, Level& level) {
       ->transform(CLI::CheckedTransformer(names, CLI::ignore_case));
 }
 
+CLI::App& bench_group(CLI::App& app) {
+  const auto benches = app.get_subcommands([](const CLI::App* sub) { return sub->get_name() == "bench"; });
+  return benches.empty() ? *app.add_subcommand("bench", "measurements of assay itself")->require_subcommand(1) : *benches[0];
+}
+
 void write_file(const std::string& path, const std::string& text) {
   const std::string temporary = path + ".tmp" + std::to_string(getpid());
   std::ofstream out(temporary, std::ios::binary);
@@ -39,7 +44,8 @@ int run(int argc, char** argv) {
   CLI::App app{"assay: verifies the numerics of attention and fused LLM kernels"};
   app.require_subcommand(1);
   int exit_code = 0;
-  for (const auto add : {add_check, add_doctor, add_explain, add_judge, add_list, add_report, add_repro, add_tolerance, add_bench_attack})
+  for (const auto add : {add_check, add_doctor, add_explain, add_judge, add_list, add_report, add_repro, add_tolerance,
+                         add_bench_attack, add_bench_mutants})
     add(app, exit_code);
   try {
     app.parse(argc, argv);

@@ -9,7 +9,8 @@
 
 namespace assay {
 
-void add_bench_attack(CLI::App& app, int& exit_code);  ///< after whoever else adds to `bench`
+void add_bench_attack(CLI::App& app, int& exit_code);
+void add_bench_mutants(CLI::App& app, int& exit_code);
 void add_check(CLI::App& app, int& exit_code);
 void add_doctor(CLI::App& app, int& exit_code);
 void add_explain(CLI::App& app, int& exit_code);
@@ -18,6 +19,9 @@ void add_list(CLI::App& app, int& exit_code);
 void add_report(CLI::App& app, int& exit_code);
 void add_repro(CLI::App& app, int& exit_code);
 void add_tolerance(CLI::App& app, int& exit_code);
+
+/// The verb `bench`, under which the measurements of assay itself stand; added where it is not there yet.
+CLI::App& bench_group(CLI::App& app);
 
 /// `--level t0|t1|t2`: the highest level to try.
 void add_level_option(CLI::App& verb, Level& level);

@@ -158,6 +158,24 @@ TEST_F(Program, HostileDumpsGetOneLineAndExitCodeTwo) {
   }
 }
 
+TEST_F(Program, BenchMutantsCountsWhatEachRuleRejects) {
+  const std::string line = "'attention sq=8 skv=512 q=normal@1 k=normal@2 v=normal@3'";
+  const Outcome run = assay("bench mutants " + line + " --kernel fa2_bf16 --kernel fa2_bf16_p_truncated --level t1 --json");
+  ASSERT_EQ(run.exit, 0) << run.text;
+  const nlohmann::json kernels = nlohmann::json::parse(run.text).at("kernels");
+  ASSERT_EQ(kernels.size(), 2U);
+  for (const nlohmann::json& kernel : kernels) {
+    const nlohmann::json& o = kernel.at("outputs").at(0);
+    EXPECT_EQ(o.at("judged"), 512);
+    EXPECT_EQ(o.at("allclose_outside").at("0.01"), 0);
+    ASSERT_EQ(o.at("levels").size(), 2U);
+    EXPECT_EQ(o.at("levels")[0].at("rejected"), 0);
+    EXPECT_EQ(o.at("levels")[1].at("rejected").get<int>() > 0, kernel.at("kernel") == "fa2_bf16_p_truncated");
+  }
+  EXPECT_EQ(assay("bench mutants " + line + " --kernel no_such_kernel").exit, 2);
+  EXPECT_EQ(assay("bench mutants 'attention sq=four'").exit, 2);
+}
+
 TEST_F(Program, DoctorAndListAnswer) {
   const Outcome doctor = assay("doctor --json");
   EXPECT_EQ(doctor.exit, 0) << doctor.text;
