@@ -37,13 +37,15 @@ class Bytes {
   std::size_t size_, at_ = 0;
 };
 
-/// Up to four elements of q, k or v replaced by special values, while the input lasts.
+/// Up to four elements of q, k or v (what has channels) replaced by special values that their format has, while the input lasts.
 void add_overrides(Case& c, Bytes& bytes) {
-  const std::vector<InputSpec> inputs = op_named(c.op).inputs(c.params);
+  std::vector<InputSpec> inputs = op_named(c.op).inputs(c.params);
+  std::erase_if(inputs, [](const InputSpec& input) { return input.axes.find('c') == std::string::npos; });
   for (int i = 0; i < 4 && !bytes.empty(); ++i) {
-    const TensorLayout& tensor = inputs[bytes.below(3)].layout;
-    if (tensor.count() == 0) continue;
-    Override one{.role = tensor.role, .index = {}, .value = std::string(kValues[bytes.below(kValues.size())])};
+    const TensorLayout& tensor = inputs[bytes.below(inputs.size())].layout;
+    const std::string_view value = kValues[bytes.below(kValues.size())];
+    if (tensor.count() == 0 || (value.ends_with("inf") && info(tensor.format).specials != Specials::kIeee)) continue;
+    Override one{.role = tensor.role, .index = {}, .value = std::string(value)};
     for (const std::int64_t extent : tensor.shape)
       one.index.push_back(static_cast<std::int64_t>(bytes.below(static_cast<std::size_t>(extent))));
     c.overrides.push_back(std::move(one));

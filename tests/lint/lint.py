@@ -167,7 +167,7 @@ def literal_names(files):
     """Names given to RegisterKernel, as a field or as the first argument of mutant_of."""
     texts = [path.read_text() for path in files]
     return {name for text in texts if "RegisterKernel" in text
-            for name in re.findall(r'(?:\.name = |mutant_of<[^>]*>\(\s*)"(\w+)"', text)}
+            for name in re.findall(r'(?:\.name = |mutant_of<[^>]*>\(\s*)"([\w-]+)"', text)}
 
 
 def registry(root, program):
