@@ -1,13 +1,16 @@
 // Fuzz target: a case and a correct kernel chosen by the input run down the straight line; a finding is a false alarm.
 #include <array>
+#include <cmath>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "cases/text.h"
 #include "fuzz/pairwise.h"
 #include "fuzz/pipeline.h"
 #include "fuzz/suites.h"
@@ -37,6 +40,12 @@ class Bytes {
   std::size_t size_, at_ = 0;
 };
 
+/// Whether the format has the value, so that an override may name it.
+bool exists(Format format, std::string_view value) {
+  if (const std::optional<double> number = read_number(value)) return std::abs(*number) <= info(format).max_finite;
+  return !value.ends_with("inf") || info(format).specials == Specials::kIeee;
+}
+
 /// Up to four elements of q, k or v (what has channels) replaced by special values that their format has, while the input lasts.
 void add_overrides(Case& c, Bytes& bytes) {
   std::vector<InputSpec> inputs = op_named(c.op).inputs(c.params);
@@ -44,7 +53,7 @@ void add_overrides(Case& c, Bytes& bytes) {
   for (int i = 0; i < 4 && !bytes.empty(); ++i) {
     const TensorLayout& tensor = inputs[bytes.below(inputs.size())].layout;
     const std::string_view value = kValues[bytes.below(kValues.size())];
-    if (tensor.count() == 0 || (value.ends_with("inf") && info(tensor.format).specials != Specials::kIeee)) continue;
+    if (tensor.count() == 0 || !exists(tensor.format, value)) continue;
     Override one{.role = tensor.role, .index = {}, .value = std::string(value)};
     for (const std::int64_t extent : tensor.shape)
       one.index.push_back(static_cast<std::int64_t>(bytes.below(static_cast<std::size_t>(extent))));
