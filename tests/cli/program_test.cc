@@ -75,7 +75,7 @@ TEST_F(Program, ErrorsNameFieldAndValueInOneLine) {
 TEST_F(Program, ShardsPartitionASuite) {
   std::size_t together = 0;
   for (const char* shard : {"1/3", "2/3", "3/3"}) {
-    const Outcome run = assay(fmt::format("check fa2_bf16 fa2_fp16 naive_fp32 --suite smoke --shard {} --json", shard));
+    const Outcome run = assay(fmt::format("check fa2_bf16 fa2_fp16 naive_fp32 fa3_e4m3 --suite smoke --shard {} --json", shard));
     ASSERT_EQ(run.exit, 0) << run.text;
     together += nlohmann::json::parse(run.text).at("records").size();
   }
