@@ -60,10 +60,11 @@ ASSAY_HOT void truncate(Piece& piece, std::size_t n, int aligned, int output) {
   for (std::size_t j = 0; j < n; ++j) {
     const double low = std::abs(piece.c[j]) - piece.error[j];
     const std::int64_t e = exponent_of(low > 0 ? low : 0.0);
-    const bool cut = (e - output < piece.largest[j] - aligned) & (std::abs(piece.c[j]) + piece.error[j] > 0);
+    const int cut = static_cast<int>(e - output < piece.largest[j] - aligned) &
+                    static_cast<int>(std::abs(piece.c[j]) + piece.error[j] > 0);
     // 2^(E - 40): fp64's own rounding of the exact sums.
-    piece.error[j] += (piece.count[j] + (cut ? 1 : 0)) * power_of_two(piece.largest[j] - aligned) +
-                      power_of_two(piece.largest[j] - 40);
+    piece.error[j] +=
+        (piece.count[j] + cut) * power_of_two(piece.largest[j] - aligned) + power_of_two(piece.largest[j] - 40);
   }
 }
 

@@ -81,10 +81,9 @@ ASSAY_HOT void truncate(const double* c, const std::int16_t* largest, const std:
   for (std::size_t i = 0; i < n; ++i) {
     const double low = std::abs(c[i]) - dev[i];
     const std::int64_t e = exponent_of(low > 0 ? low : 0.0);
-    const bool cut = (e - output < largest[i] - aligned) & (std::abs(c[i]) + dev[i] > 0);
+    const int cut = static_cast<int>(e - output < largest[i] - aligned) & static_cast<int>(std::abs(c[i]) + dev[i] > 0);
     // 2^(E - 40): fp64's own rounding of the exact sums.
-    const double lost =
-        (count[i] + more + (cut ? 1 : 0)) * power_of_two(largest[i] - aligned) + power_of_two(largest[i] - 40);
+    const double lost = (count[i] + more + cut) * power_of_two(largest[i] - aligned) + power_of_two(largest[i] - 40);
     error[i] += lost;
     dev[i] += lost;
   }
