@@ -68,8 +68,19 @@ ASSAY_HOT void truncate(Piece& piece, std::size_t n, int aligned, int output) {
   }
 }
 
-ASSAY_HOT void add_products(double q, const float* k, std::size_t n, double* c) {
-  for (std::size_t j = 0; j < n; ++j) c[j] += q * static_cast<double>(k[j]);
+/// c[j] += q . k_j over some channels, four at a time; k holds the keys of a channel together, `stride` apart from the
+/// next.
+ASSAY_HOT void add_products(const double* q, std::size_t channels, const float* k, std::size_t stride, std::size_t n,
+                            double* c) {
+  std::size_t i = 0;
+  for (; i + 4 <= channels; i += 4) {
+    const float *a = k + i * stride, *b = a + stride, *d = b + stride, *e = d + stride;
+    for (std::size_t j = 0; j < n; ++j)
+      c[j] += (q[i] * static_cast<double>(a[j]) + q[i + 1] * static_cast<double>(b[j])) +
+              (q[i + 2] * static_cast<double>(d[j]) + q[i + 3] * static_cast<double>(e[j]));
+  }
+  for (; i < channels; ++i)
+    for (std::size_t j = 0; j < n; ++j) c[j] += q[i] * static_cast<double>(k[i * stride + j]);
 }
 
 ASSAY_HOT void round_result(Piece& piece, std::size_t n, double unit) {
@@ -136,8 +147,7 @@ void HeadReplay::score_errors(const AttentionProblem& problem, const RowAnalysis
           count_lost(aligned_exponent(q_[c], format.min_exponent), k_exponent_.data() + c * n + first,
                      piece.limit.data(), count, piece.count.data());
       truncate(piece, count, model.alignment_bits, model.output_bits);
-      for (std::size_t c = from; c < to; ++c)
-        if (q_[c] != 0) add_products(q_[c], k_.data() + c * n + first, count, piece.c.data());
+      add_products(q_.data() + from, to - from, k_.data() + from * n + first, n, count, piece.c.data());
       round_result(piece, count, unit);
     }
     for (; at < row.keys.size() && static_cast<std::size_t>(row.keys[at]) < first + count; ++at)

@@ -42,26 +42,71 @@ struct Term {
   const std::int16_t* v_exponent = nullptr;
 };
 
-ASSAY_HOT void add_product(double p, const double* v, std::size_t n, double* sum) {
-  for (std::size_t c = 0; c < n; ++c) sum[c] += p * v[c];
+// Sums and extrema over the terms of a block, four at a time.
+
+/// sum[c] += sum_t p_t v_t[c].
+ASSAY_HOT void add_products(const Term* terms, std::size_t count, std::size_t n, double* sum) {
+  std::size_t t = 0;
+  for (; t + 4 <= count; t += 4) {
+    const double p0 = terms[t].p, p1 = terms[t + 1].p, p2 = terms[t + 2].p, p3 = terms[t + 3].p;
+    const double *v0 = terms[t].v, *v1 = terms[t + 1].v, *v2 = terms[t + 2].v, *v3 = terms[t + 3].v;
+    for (std::size_t c = 0; c < n; ++c) sum[c] += (p0 * v0[c] + p1 * v1[c]) + (p2 * v2[c] + p3 * v3[c]);
+  }
+  for (; t < count; ++t) {
+    const double p = terms[t].p, *v = terms[t].v;
+    for (std::size_t c = 0; c < n; ++c) sum[c] += p * v[c];
+  }
 }
 
 ASSAY_HOT void add_magnitude(double p, const double* v, std::size_t n, double* sum) {
   for (std::size_t c = 0; c < n; ++c) sum[c] += p * std::abs(v[c]);
 }
 
-ASSAY_HOT void raise(std::int16_t p, const std::int16_t* v, std::size_t n, std::int16_t* largest) {
-  for (std::size_t c = 0; c < n; ++c) {
-    const auto e = static_cast<std::int16_t>(p + v[c]);
-    largest[c] = e > largest[c] ? e : largest[c];
+[[gnu::always_inline]] inline std::int16_t sum_of(std::int16_t a, std::int16_t b) {
+  return static_cast<std::int16_t>(a + b);
+}
+[[gnu::always_inline]] inline std::int16_t larger(std::int16_t a, std::int16_t b) { return a > b ? a : b; }
+
+/// The largest exponent of a product; kNoExponent or below without one.
+ASSAY_HOT void find_largest(const Term* terms, std::size_t count, std::size_t n, std::int16_t* largest) {
+  for (std::size_t c = 0; c < n; ++c) largest[c] = kNoExponent;
+  std::size_t t = 0;
+  for (; t + 4 <= count; t += 4) {
+    const std::int16_t p0 = terms[t].high, p1 = terms[t + 1].high, p2 = terms[t + 2].high, p3 = terms[t + 3].high;
+    const std::int16_t *e0 = terms[t].v_exponent, *e1 = terms[t + 1].v_exponent, *e2 = terms[t + 2].v_exponent,
+                       *e3 = terms[t + 3].v_exponent;
+    for (std::size_t c = 0; c < n; ++c)
+      largest[c] = larger(largest[c], larger(larger(sum_of(p0, e0[c]), sum_of(p1, e1[c])),
+                                             larger(sum_of(p2, e2[c]), sum_of(p3, e3[c]))));
+  }
+  for (; t < count; ++t) {
+    const std::int16_t p = terms[t].high, *e = terms[t].v_exponent;
+    for (std::size_t c = 0; c < n; ++c) largest[c] = larger(largest[c], sum_of(p, e[c]));
   }
 }
 
-ASSAY_HOT void count_lost(std::int16_t p, const std::int16_t* v, const std::int16_t* limit, std::size_t n,
-                          std::int16_t* count) {
-  for (std::size_t c = 0; c < n; ++c) {
-    const auto e = static_cast<std::int16_t>(p + v[c]);
-    count[c] = static_cast<std::int16_t>(count[c] + ((e < limit[c]) & (e > kNoTerm)));
+/// 1 for the exponent of a product that has bits below the quantum: under the limit, but that of a product.
+[[gnu::always_inline]] inline std::int16_t loses(std::int16_t e, std::int16_t limit) {
+  const std::int16_t below = e < limit ? std::int16_t{1} : std::int16_t{0};
+  return e > kNoTerm ? below : std::int16_t{0};
+}
+
+ASSAY_HOT void count_lost(const Term* terms, std::size_t count, const std::int16_t* limit, std::size_t n,
+                          std::int16_t* lost) {
+  for (std::size_t c = 0; c < n; ++c) lost[c] = 0;
+  std::size_t t = 0;
+  for (; t + 4 <= count; t += 4) {
+    const std::int16_t p0 = terms[t].low, p1 = terms[t + 1].low, p2 = terms[t + 2].low, p3 = terms[t + 3].low;
+    const std::int16_t *e0 = terms[t].v_exponent, *e1 = terms[t + 1].v_exponent, *e2 = terms[t + 2].v_exponent,
+                       *e3 = terms[t + 3].v_exponent;
+    for (std::size_t c = 0; c < n; ++c)
+      lost[c] =
+          static_cast<std::int16_t>(lost[c] + loses(sum_of(p0, e0[c]), limit[c]) + loses(sum_of(p1, e1[c]), limit[c]) +
+                                    loses(sum_of(p2, e2[c]), limit[c]) + loses(sum_of(p3, e3[c]), limit[c]));
+  }
+  for (; t < count; ++t) {
+    const std::int16_t p = terms[t].low, *e = terms[t].v_exponent;
+    for (std::size_t c = 0; c < n; ++c) lost[c] = static_cast<std::int16_t>(lost[c] + loses(sum_of(p, e[c]), limit[c]));
   }
 }
 
@@ -127,20 +172,17 @@ class Chain {
 
   void block(std::span<const Term> terms, Accumulators& acc) {
     if (form_.model != nullptr) {
-      std::fill(largest_.begin(), largest_.end(), kNoExponent);
-      std::fill(count_.begin(), count_.end(), std::int16_t{0});
-      for (const Term& t : terms) raise(t.high, t.v_exponent, n_, largest_.data());
+      find_largest(terms.data(), terms.size(), n_, largest_.data());
       align(acc.c.data(), acc.dev.data(), n_, form_.model->alignment_bits - product_bits_, largest_.data(),
             limit_.data());
-      for (const Term& t : terms) count_lost(t.low, t.v_exponent, limit_.data(), n_, count_.data());
+      count_lost(terms.data(), terms.size(), limit_.data(), n_, count_.data());
       truncate(acc.c.data(), largest_.data(), count_.data(), n_, form_.model->alignment_bits, form_.model->output_bits,
                acc.widened ? 2 : 0, acc.error.data(), acc.dev.data());
       acc.widened = false;
     }
-    for (const Term& t : terms) {
-      if (t.p != 0) add_product(t.p, t.v, n_, acc.c.data());
+    add_products(terms.data(), terms.size(), n_, acc.c.data());
+    for (const Term& t : terms)
       if (t.gap != 0) add_magnitude(t.gap, t.v, n_, acc.dev.data());
-    }
     if (form_.model != nullptr)
       round_result(acc.c.data(), n_, exp2_64(-form_.model->output_bits), acc.error.data(), acc.dev.data());
   }
