@@ -59,11 +59,11 @@ TEST(Inference, FindsTheKernelsOwnStructure) {
 }
 
 TEST(Inference, SaysItInWords) {
-  EXPECT_EQ(infer("fa2_bf16", "attention sq=16 skv=512 d=64").inference->structure,
+  EXPECT_EQ(infer("fa2_bf16", "attention sq=16 skv=512 d=64").inference.value().structure,
             "tiles of 128 from last to first, P in bf16, 1 split");
-  EXPECT_EQ(infer("split_bf16", "attention sq=16 skv=700 d=64").inference->structure,
+  EXPECT_EQ(infer("split_bf16", "attention sq=16 skv=700 d=64").inference.value().structure,
             "tiles of 64 from last to first, P in bf16, 3 splits");
-  EXPECT_EQ(infer("fa2_bf16", "attention sq=16 skv=60 d=64").inference->structure,
+  EXPECT_EQ(infer("fa2_bf16", "attention sq=16 skv=60 d=64").inference.value().structure,
             "one maximum per row, P in bf16, 1 split");
 }
 
@@ -80,6 +80,8 @@ TEST(Inference, SaysNothingWhereNothingStandsOut) {
   // One key: every structure gives V. Equal values: every structure gives that value.
   EXPECT_FALSE(infer("fa2_bf16", "attention sq=16 skv=1 d=64").inference.has_value());
   EXPECT_FALSE(infer("fa2_bf16", "attention sq=16 skv=512 d=64 v=constant(1)").inference.has_value());
+  // Eight outputs are too few to tell.
+  EXPECT_FALSE(infer("fa2_bf16", "attention sq=1 skv=512 d=64 dv=8").inference.has_value());
   // fp32 outputs show every rounding of the accumulation, so no replay is equal to them.
   EXPECT_FALSE(infer("fa2_bf16", "attention sq=16 skv=512 d=64 out=fp32").inference.has_value());
   // Another structure altogether: scores rounded to nothing the family knows.

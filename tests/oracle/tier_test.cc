@@ -250,7 +250,7 @@ TEST(TileWalk, FollowsTheMaximum) {
   EXPECT_EQ(splits[0].steps.size(), 2U);
   EXPECT_EQ(splits[1].depth, 0);
   // Two tiles whose maxima are closer than their errors: either may hold it.
-  const std::vector<double> tied = {5, 1e-7, 0, 4, 0.5, 2};
+  const std::vector<double> tied = {5, 0, 1e-7, 4, 0.5, 2};
   EXPECT_TRUE(walk_tiles({keys, tied, error, 6}, a, 1e-7).value()[0].steps[1].event);
 }
 
