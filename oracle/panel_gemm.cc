@@ -10,23 +10,24 @@
 namespace assay {
 namespace {
 
-template <class T, std::size_t kColumns, bool kAdd>
+template <class T, std::size_t kColumns, bool kAdd, bool kMagnitudes>
 void portable(const T* const* a, std::size_t rows, const float* b, std::size_t depth, T* const* c) {
   for (std::size_t r = 0; r < rows; ++r) {
     T sum[kColumns] = {};
     for (std::size_t k = 0; k < depth; ++k)
-      for (std::size_t j = 0; j < kColumns; ++j) sum[j] += a[r][k] * static_cast<T>(b[k * kColumns + j]);
+      for (std::size_t j = 0; j < kColumns; ++j) {
+        const float x = b[k * kColumns + j];
+        sum[j] += a[r][k] * static_cast<T>(kMagnitudes ? std::abs(x) : x);
+      }
     for (std::size_t j = 0; j < kColumns; ++j) c[r][j] = kAdd ? c[r][j] + sum[j] : sum[j];
   }
 }
 
-void portable_magnitudes(const float* const* a, std::size_t rows, const float* b, std::size_t depth, float* const* c) {
-  for (std::size_t r = 0; r < rows; ++r) {
-    float sum[kWidePanel] = {};
-    for (std::size_t k = 0; k < depth; ++k)
-      for (std::size_t j = 0; j < kWidePanel; ++j) sum[j] += a[r][k] * std::abs(b[k * kWidePanel + j]);
-    for (std::size_t j = 0; j < kWidePanel; ++j) c[r][j] += sum[j];
-  }
+void portable_deviations(const double* weight, const double* factor, std::size_t step, const float* b, std::size_t depth,
+                         const double* centre, double* sum) {
+  for (std::size_t k = 0; k < depth; ++k)
+    for (std::size_t j = 0; j < kWidePanel; ++j)
+      sum[j] += weight[k] * std::abs(factor[k * step] * static_cast<double>(b[k * kWidePanel + j]) - centre[j]);
 }
 
 #if defined(__x86_64__)
@@ -37,12 +38,15 @@ constexpr std::size_t kBlockRows = 6;  // 6 rows by two registers: 12 accumulato
 constexpr std::size_t kLine = 64;      // bytes of a cache line
 
 /// Eight columns in two registers of doubles; kFused where products are exact.
-template <bool kFused>
+template <bool kFused, bool kMagnitudes>
 struct Doubles {
   using Value = double;
   using Register = __m256d;
   static constexpr std::size_t kColumns = 8;
-  ASSAY_AVX2_INLINE static Register panel(const float* p) { return _mm256_cvtps_pd(_mm_loadu_ps(p)); }
+  ASSAY_AVX2_INLINE static Register panel(const float* p) {
+    const __m128 x = _mm_loadu_ps(p);
+    return _mm256_cvtps_pd(kMagnitudes ? _mm_andnot_ps(_mm_set1_ps(-0.0F), x) : x);
+  }
   ASSAY_AVX2_INLINE static Register load(const double* p) { return _mm256_loadu_pd(p); }
   ASSAY_AVX2_INLINE static Register broadcast(const double* p) { return _mm256_broadcast_sd(p); }
   ASSAY_AVX2_INLINE static Register zero() { return _mm256_setzero_pd(); }
@@ -105,6 +109,25 @@ ASSAY_AVX2_INLINE void across(const typename Lane::Value* const* a, const float*
   for (std::size_t column = 0; column < kStride; column += Lane::kColumns) block<Lane, kStride, kRows, kAdd>(a, b, depth, c, column);
 }
 
+ASSAY_AVX2 void avx2_deviations(const double* weight, const double* factor, std::size_t step, const float* b, std::size_t depth,
+                                const double* centre, double* sum) {
+  constexpr std::size_t kRegisters = kWidePanel / 4;
+  const __m256d sign = _mm256_set1_pd(-0.0);
+  __m256d total[kRegisters], middle[kRegisters];
+#pragma GCC unroll 4
+  for (std::size_t i = 0; i < kRegisters; ++i) total[i] = _mm256_loadu_pd(sum + 4 * i), middle[i] = _mm256_loadu_pd(centre + 4 * i);
+  for (std::size_t k = 0; k < depth; ++k) {
+    const __m256d w = _mm256_broadcast_sd(weight + k), f = _mm256_broadcast_sd(factor + k * step);
+#pragma GCC unroll 4
+    for (std::size_t i = 0; i < kRegisters; ++i) {
+      const __m256d x = _mm256_fmsub_pd(f, _mm256_cvtps_pd(_mm_loadu_ps(b + k * kWidePanel + 4 * i)), middle[i]);
+      total[i] = _mm256_add_pd(total[i], _mm256_mul_pd(w, _mm256_andnot_pd(sign, x)));
+    }
+  }
+#pragma GCC unroll 4
+  for (std::size_t i = 0; i < kRegisters; ++i) _mm256_storeu_pd(sum + 4 * i, total[i]);
+}
+
 template <class Lane, std::size_t kStride, bool kAdd>
 ASSAY_AVX2 void avx2(const typename Lane::Value* const* a, std::size_t rows, const float* b, std::size_t depth,
                      typename Lane::Value* const* c) {
@@ -130,15 +153,18 @@ ASSAY_AVX2 void avx2(const typename Lane::Value* const* a, std::size_t rows, con
 }  // namespace
 
 const PanelGemm& portable_panel_gemm() {
-  static constexpr PanelGemm kGemm{portable<double, kNarrowPanel, false>, portable<double, kWidePanel, true>,
-                                   portable<double, kWidePanel, true>, portable_magnitudes};
+  static constexpr PanelGemm kGemm{
+      portable<double, kNarrowPanel, false, false>, portable<double, kNarrowPanel, false, true>,
+      portable<double, kWidePanel, true, false>, portable<double, kWidePanel, true, false>, portable<float, kWidePanel, true, true>,
+      portable_deviations};
   return kGemm;
 }
 
 const PanelGemm* avx2_panel_gemm() {
 #if defined(__x86_64__)
-  static constexpr PanelGemm kGemm{avx2<Doubles<true>, kNarrowPanel, false>, avx2<Doubles<true>, kWidePanel, true>,
-                                   avx2<Doubles<false>, kWidePanel, true>, avx2<Magnitudes, kWidePanel, true>};
+  static constexpr PanelGemm kGemm{avx2<Doubles<true, false>, kNarrowPanel, false>, avx2<Doubles<true, true>, kNarrowPanel, false>,
+                                   avx2<Doubles<true, false>, kWidePanel, true>, avx2<Doubles<false, false>, kWidePanel, true>,
+                                   avx2<Magnitudes, kWidePanel, true>, avx2_deviations};
   if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) return &kGemm;
 #endif
   return nullptr;

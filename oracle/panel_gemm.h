@@ -17,11 +17,17 @@ inline constexpr std::size_t kWidePanel = 16;
 struct PanelGemm {
   /// Narrow panels.
   void (*store_exact)(const double* const* a, std::size_t rows, const float* b, std::size_t depth, double* const* c);
+  /// |b| in place of b.
+  void (*store_exact_magnitudes)(const double* const* a, std::size_t rows, const float* b, std::size_t depth, double* const* c);
   /// Wide panels.
   void (*add_exact)(const double* const* a, std::size_t rows, const float* b, std::size_t depth, double* const* c);
   void (*add)(const double* const* a, std::size_t rows, const float* b, std::size_t depth, double* const* c);
   /// Wide panels; |b| in place of b, sums in fp32.
   void (*add_exact_magnitudes)(const float* const* a, std::size_t rows, const float* b, std::size_t depth, float* const* c);
+  /// One row and a wide panel: sum[column] + sum_k weight[k] |factor[k step] b[k][column] - centre[column]|, each operation rounded; products
+  /// factor b must be exact.
+  void (*add_deviations)(const double* weight, const double* factor, std::size_t step, const float* b, std::size_t depth,
+                         const double* centre, double* sum);
 };
 
 /// For any machine.

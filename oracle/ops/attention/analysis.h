@@ -19,11 +19,25 @@ namespace assay {
 /// Weights e^-D below this are set to 0: far below what any bound can see, and products with them never leave fp64's normal range.
 inline constexpr double kWeightFloor = 0x1p-800;
 
+/// Sums over a row's keys that stand for its arrays in most bounds.
+struct KeySums {
+  static constexpr std::int32_t kBlock = 64;
+  bool known = false;
+  double depth = 0;               ///< sum p_j D_j
+  double magnitude = 0;           ///< sum p_j |q| |k_j|
+  double deepest = 0;             ///< largest D_j
+  std::vector<double> shallowest; ///< least D_j of each run of kBlock keys from a multiple of it, from the first key's on
+};
+
 /// Scratch and results of one row. Everything in natural-log units. Arrays of keys are parallel to `keys`. What depends on the
 /// logits' form (attention.h): y_j = factor_j s_j, x_j = cap(y_j) + bias_j.
 struct RowAnalysis {
   AttentionRow row;
   const HeadOperands* operands = nullptr;
+  /// False: score, magnitude, linear, depth and p are empty, because the keys are alike (one factor, no bias, no soft cap, one range) and
+  /// `sums` says enough for most; Strip::describe fills them.
+  bool described = true;
+  KeySums sums;
   bool uniform = false;             ///< an empty row under EmptyOutput::kMean: equal weights over all keys
   std::vector<std::int32_t> keys;   ///< keys with a finite logit, ascending; the set of the softmax
   std::size_t top = 0;              ///< index in them of the key of the largest computed logit
@@ -62,6 +76,7 @@ struct RowBound {
   double lse_tau = 0;               ///< in the declared base
   std::string out_of_range;         ///< empty: every declared intermediate stays inside its format
   double infinite_v_depth = 0;      ///< beyond this D_j a P may have become 0, so that 0 * inf = NaN is legal
+  bool needs_keys = false;          ///< nothing else is set: the row must be described first
 };
 
 /// T0. Where the cheap majorants (abs_p and the head's largest |v| instead of a pass over all v_j) would widen tau by more than an
@@ -75,7 +90,7 @@ double lone_sink_tau(double sink, const AttentionParams& params, const Arithmeti
 std::vector<std::string> bound_assumptions(const Arithmetic& arithmetic);
 
 /// Calls visit(r, analysis) in the order of `rows` for those rows r of problem.rows() that have finite logits (or are uniform).
-/// The analysis is valid during the call only.
+/// The analysis is described, and valid during the call only.
 void analyse_rows(const AttentionProblem& problem, std::span<const std::size_t> rows,
                   const std::function<void(std::size_t, const RowAnalysis&)>& visit);
 

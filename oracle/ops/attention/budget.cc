@@ -192,10 +192,12 @@ double RowBudget::lse_bound() {
 
 RowBound RowBudget::bound(TermShares* shares) {
   shares_ = shares;
-  RowBound bound;
+  RowBound bound, undecided;
+  undecided.needs_keys = true;
   ln_n_ = log64(static_cast<double>(n_));
   log_errors();
   count_records();
+  if (needs_keys_) return undecided;
   // b_t = fl(M_t c^) is off by up to half an ulp, u |M_t c^|: that is the exponent P of the maximum may carry. A bias
   // can join the folded form too, so only a global maximum subtracted from the scaled score is free of it.
   const bool subtracts_first = arith_.max_policy == MaxPolicy::kGlobal && arith_.scale_form == ScaleForm::kOnScore;
@@ -214,7 +216,8 @@ RowBound RowBudget::bound(TermShares* shares) {
     return bound;
   }
   weigh_keys();
-  outputs(bound);
+  if (!needs_keys_) outputs(bound);
+  if (needs_keys_) return undecided;
   bound.lse_tau = lse_bound();
   const double lowest = weight_.format == Format::kFp32 ? 126 : -info(weight_.format).min_exponent;
   bound.infinite_v_depth = (std::min(120.0, lowest - 1) + weight_.offset) * kLn2 - above_ + log64(factor_low_);

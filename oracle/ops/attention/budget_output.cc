@@ -1,5 +1,6 @@
 // Tau of a row's outputs from its weights' errors, P's rounding and the accumulation of P V; cheap majorants first.
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <limits>
 
@@ -14,31 +15,6 @@ namespace {
 constexpr double kInf = std::numeric_limits<double>::infinity();
 constexpr double kNegligible = 0x1p-50;
 constexpr double kRefine = 0.125;  // the share of tau by which the cheap majorants may widen it
-
-constexpr std::size_t kTogether = 16;  // channels whose sums stay in registers
-
-/// sum[c] = sum_j weight[j] |factor_j v[key_j][c] - o[c]| for a few channels; factors: one per key, or one for all.
-ASSAY_HOT void add_deviations(std::size_t n, const std::int32_t* keys, const double* weight, const double* factors,
-                              std::size_t factor_step, const double* v, std::size_t stride, const double* o,
-                              std::size_t channels, double* sum) {
-  if (channels == kTogether) {
-    double total[kTogether] = {}, centre[kTogether];
-    for (std::size_t c = 0; c < kTogether; ++c) centre[c] = o[c];
-    for (std::size_t j = 0; j < n; ++j) {
-      const double* value = v + static_cast<std::size_t>(keys[j]) * stride;
-      const double w = weight[j], factor = factors[j * factor_step];
-      for (std::size_t c = 0; c < kTogether; ++c) total[c] += w * std::abs(factor * value[c] - centre[c]);
-    }
-    for (std::size_t c = 0; c < kTogether; ++c) sum[c] = total[c];
-    return;
-  }
-  for (std::size_t c = 0; c < channels; ++c) sum[c] = 0;
-  for (std::size_t j = 0; j < n; ++j) {
-    const double* value = v + static_cast<std::size_t>(keys[j]) * stride;
-    for (std::size_t c = 0; c < channels; ++c)
-      sum[c] += weight[j] * std::abs(factors[j * factor_step] * value[c] - o[c]);
-  }
-}
 
 /// sum over the keys with p < minimum of min(p, eta).
 ASSAY_HOT double lost_weight(const double* p, std::size_t n, double minimum, double eta) {
@@ -74,22 +50,46 @@ double RowBudget::value_factor(std::size_t j) const {
 
 /// sum_j weight_j |v_j - o| over the row's keys, per channel.
 std::vector<double> RowBudget::deviations(const std::vector<double>& weight, const std::vector<double>& o) const {
-  const auto dv = static_cast<std::size_t>(row_.operands->dim_v);
+  const HeadOperands& head = *row_.operands;
   const double one = 1;
-  const bool each = row_.value_factor.size() > 1;
+  const std::size_t step = row_.value_factor.size() > 1 ? 1 : 0;
   const double* factors = row_.value_factor.empty() ? &one : row_.value_factor.data();
-  std::vector<double> sum(dv);
-  for (std::size_t c = 0; c < dv; c += kTogether)
-    add_deviations(n_, row_.keys.data(), weight.data(), factors, each ? 1 : 0, row_.operands->v.data() + c, dv,
-                   o.data() + c, std::min(kTogether, dv - c), sum.data() + c);
+  std::vector<double> centre(head.value_panels() * kWidePanel, 0.0), sum(centre.size(), 0.0);
+  std::copy(o.begin(), o.end(), centre.begin());
+  std::array<double, kKeyTile> tile_weight, tile_factor;
+  tile_factor.fill(0);
+  for (std::size_t j = 0; j < n_;) {
+    const std::size_t tile = static_cast<std::size_t>(row_.keys[j]) / kKeyTile;
+    const auto start = static_cast<std::int32_t>(tile * kKeyTile), first = row_.keys[j];
+    const auto end =
+        static_cast<std::size_t>(std::lower_bound(row_.keys.begin() + static_cast<std::ptrdiff_t>(j), row_.keys.end(),
+                                                  start + static_cast<std::int32_t>(kKeyTile)) -
+                                 row_.keys.begin());
+    const auto depth = static_cast<std::size_t>(row_.keys[end - 1] - first + 1);
+    const double *weights = weight.data() + j, *of_keys = factors + j * step;
+    if (depth > end - j) {  // keys between them get the weight 0
+      std::fill_n(tile_weight.begin(), depth, 0.0);
+      for (std::size_t i = j; i < end; ++i) {
+        tile_weight[static_cast<std::size_t>(row_.keys[i] - first)] = weight[i];
+        tile_factor[static_cast<std::size_t>(row_.keys[i] - first)] = factors[i * step];
+      }
+      weights = tile_weight.data();
+      if (step > 0) of_keys = tile_factor.data();
+    }
+    for (std::size_t panel = 0; panel < head.value_panels(); ++panel)
+      panel_gemm().add_deviations(weights, of_keys, step, head.v_panels.data() + head.v_panel(tile, panel) +
+                                      static_cast<std::size_t>(first - start) * kWidePanel,
+                                  depth, centre.data() + panel * kWidePanel, sum.data() + panel * kWidePanel);
+    j = end;
+  }
+  sum.resize(o.size());
   return sum;
 }
 
 /// Blocks of k consecutive keys that hold an admissible one. Tiles start at multiples of 16 in every kernel with
 /// declared tiles; with unknown tiles, or tiles that k does not divide, a block may straddle two of ours.
 double RowBudget::blocks(int k) const {
-  if (listed())
-    return std::min(static_cast<double>(n_), pieces(params_.list_len, k) + 1);
+  if (listed()) return std::min(static_cast<double>(n_), pieces(params_.list_len, k) + 1);
   double count = 0;
   if (contiguous()) {
     count = row_.keys.back() / k - row_.keys.front() / k + 1;
@@ -120,18 +120,18 @@ ValueAccumulation RowBudget::value_accumulation() const {
   // O = (l alpha O + beta P V) / l_new: four roundings of each part, three of the sum.
   if (every_step()) value.added += 7 * kU32 * tiles();
   // Factors per block of keys multiply P, or the partial P V of the block, which is then added.
-  if (row_.value_factor.size() > 1)
-    value.added +=
-        gamma32(2 + pieces(row_.operands->keys, params_.scale_block));
+  if (row_.value_factor.size() > 1) value.added += gamma32(2 + pieces(row_.operands->keys, params_.scale_block));
   return value;
 }
 
-RowBudget::Channels RowBudget::cheap_channels() const {
+RowBudget::Channels RowBudget::cheap_channels() {
   const auto dv = static_cast<std::size_t>(row_.operands->dim_v);
   Channels ch{row_.abs_p, std::vector<double>(dv), row_.operands->v_abs_sum, std::vector<double>(dv),
               std::vector<double>(dv)};
   const double eta = subnormal_p(weight_, floor_scale_ / factor_low_) / row_.denominator;
-  if (eta * static_cast<double>(n_) > 0x1p-60)
+  if (eta * static_cast<double>(n_) > 0x1p-60 && !row_.described)
+    needs_keys_ = true;
+  else if (eta * static_cast<double>(n_) > 0x1p-60)
     ch.lost = lost_weight(row_.p.data(), n_,
                           info(weight_.format).min_normal * floor_scale_ / factor_low_ / row_.denominator, eta);
   else
@@ -274,7 +274,9 @@ bool RowBudget::output(const Channels& ch, bool may_refine, RowBound& bound) {
 
 void RowBudget::outputs(RowBound& bound) {
   Channels channels = cheap_channels();
-  if (output(channels, true, bound)) return;
+  if (needs_keys_ || output(channels, true, bound)) return;
+  needs_keys_ = !row_.described;
+  if (needs_keys_) return;
   bound.o_tau.clear();
   if (shares_ != nullptr) *shares_ = {};
   channels = exact_channels(std::move(channels));

@@ -83,10 +83,45 @@ double RowBudget::tiles() const {
   return pieces(listed() ? params_.list_len : row_.operands->keys, arith_.tile_n > 0 ? arith_.tile_n : kSmallestTile);
 }
 
+/// From the shallowest key of each run of keys, where tiles are made of runs.
+void RowBudget::count_records_by_sums() {
+  LogError before = errors_.accumulation;
+  before += errors_.qk;
+  before += errors_.logit;
+  const double linear = std::abs(row_.max_logit) + row_.sums.deepest;
+  const double error = before.magnitude * magnitude_factor_ * row_.score_hull + before.linear * linear +
+                       before.depth * row_.sums.deepest + before.constant;
+  if (arith_.tile_n <= 0 || arith_.tile_n % KeySums::kBlock != 0 || before.capped > 0 || listed() || !(error <= kOneErrorForAll)) {
+    needs_keys_ = true;
+    return;
+  }
+  const double common = error * kSlack;
+  const std::int32_t first_run = row_.keys.front() / KeySums::kBlock, runs = arith_.tile_n / KeySums::kBlock;
+  std::vector<double> tile;
+  std::int32_t last = -1;
+  for (std::size_t run = 0; run < row_.sums.shallowest.size(); ++run) {
+    const std::int32_t of = (first_run + static_cast<std::int32_t>(run)) / runs;
+    if (of != last) tile.push_back(kInf);
+    last = of;
+    tile.back() = std::min(tile.back(), row_.sums.shallowest[run]);
+  }
+  double records = 0, deepest = 0;
+  for (const bool forward : {true, false}) {
+    if (arith_.tile_order == (forward ? TileOrder::kBackward : TileOrder::kForward)) continue;
+    records = std::max(records, split() ? most_records(tile.data(), tile.data(), tile.size(), 2 * common, forward)
+                                        : walk(tile.data(), tile.data(), tile.size(), 2 * common, forward));
+    deepest = std::max(deepest, forward ? tile.front() : tile.back());
+  }
+  if (split() || own_tile()) deepest = largest(tile.data(), tile.size());
+  rescales_ += std::max(0.0, records - 1);
+  largest_max_ = std::max(largest_max_, std::abs(row_.max_logit - deepest) + common + weight_.lazy * kLn2);
+}
+
 void RowBudget::count_records() {
   rescales_ = has_sink() ? 1 : 0;  // its maximum may be the first or the last
   largest_max_ = top_;
   if (!running()) return;
+  if (!row_.described) return count_records_by_sums();
   const double* depth = row_.depth.data();
   double common = 0, deepest = 0;
   std::vector<double> low, high;

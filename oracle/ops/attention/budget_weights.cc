@@ -112,7 +112,7 @@ void RowBudget::log_errors() {
     // A flushed operand is below 2^-126, so each term it loses is below 2^-126 times its partner, and no larger than
     // itself.
     const double flushed = kMinNormal32 * d * (1 + row_.operand_max);
-    if (flushed <= largest_of(row_.magnitude))
+    if (flushed <= row_.score_hull)
       errors_.qk.constant += factor * flushed;
     else
       errors_.qk.magnitude += 1;
@@ -176,6 +176,40 @@ double RowBudget::excess_weight(std::size_t j, double eps) const {
                        : exp64(std::min(eps - row_.depth[j], 700.0)) / row_.denominator * kSlack;
 }
 
+void RowBudget::weigh_sink() {
+  sink_error_ = 0;
+  if (has_sink()) {
+    sink_error_ = sink_error(rescales_);
+    psi_sink_ = sink_error_ <= kSmall ? row_.sink_p * (1 + row_.psi64) * excess(sink_error_)
+                                      : exp64(std::min(sink_error_ - std::max(0.0, row_.max_logit - row_.sink), 700.0));
+    psi_sink_ *= kSlack;
+  }
+}
+
+/// For keys alike: y = x, so |y_j| <= |x_max| + D_j, and eps_j is linear in A_j and D_j. Its sum over p is exact, so is that of psi but
+/// for (1 + eps_max); psi exceeds the psi of D = 32 only where p is below e^-32.
+void RowBudget::weigh_by_sums(const LogError& all) {
+  constexpr double kCut = 32, kLost = 0x1.50p-48;  // > e^-33; see alike_weight_errors
+  constexpr double kFewRoundings = 8 * kU32;       // of y; a stored S would feel that |y_j| is less than |x_max| + D_j
+  const KeySums& sums = row_.sums;
+  const double magnitude = all.magnitude * magnitude_factor_, depth = all.depth + all.linear,
+               constant = all.constant + all.linear * std::abs(row_.max_logit);
+  const auto eps = [&](double at) { return (magnitude * row_.score_hull + depth * at + constant) * kSlack; };
+  eps_max_ = eps(sums.deepest);
+  if (!(eps_max_ <= kSmall) || !(row_.psi64 < 0.5) || all.linear > kFewRoundings) {
+    needs_keys_ = true;
+    return;
+  }
+  weigh_sink();
+  const double p = (1 - row_.sink_p) * (1 + 0x1p-40);
+  psi_keys_ = (magnitude * sums.magnitude + depth * sums.depth + constant * p) * kSlack * (1 + eps_max_) * (1 + row_.psi64);
+  const double at = excess(eps(std::min(sums.deepest, kCut))) * (1 + row_.psi64);
+  const double lost = sums.deepest <= kCut ? 0 : static_cast<double>(n_) * kLost * depth * 1.6 / row_.denominator;
+  psi_square_ = psi_keys_ * (at + lost) + lost;
+  cuts_ = {};
+  for (Cut& c : cuts_) c = {at, lost};
+}
+
 void RowBudget::weigh_keys() {
   LogError all = errors_.accumulation;
   all += errors_.qk;
@@ -183,6 +217,7 @@ void RowBudget::weigh_keys() {
   all += errors_.exp;
   all += errors_.merge;
   all.constant += rescales_ * ex2_;
+  if (!row_.described) return weigh_by_sums(all);
   eps_.resize(n_);
   psi_p_.resize(n_);
   const bool linear = !row_.uniform && (all.linear > 0 || all.capped > 0);
@@ -200,14 +235,7 @@ void RowBudget::weigh_keys() {
   eps_max_ = weigh(n_, magnitude_, row_.depth.data(), linear_values, all.magnitude * magnitude_factor_ * kSlack,
                    all.depth * kSlack, capped ? kSlack : all.linear * kSlack, all.constant * kSlack, eps_.data());
 
-  sink_error_ = 0;
-  if (has_sink()) {
-    sink_error_ = sink_error(rescales_);
-    psi_sink_ = sink_error_ <= kSmall ? row_.sink_p * (1 + row_.psi64) * excess(sink_error_)
-                                      : exp64(std::min(sink_error_ - std::max(0.0, row_.max_logit - row_.sink), 700.0));
-    psi_sink_ *= kSlack;
-  }
-
+  weigh_sink();
   psi_keys_ = psi_square_ = 0;
   cuts_ = {};
   if (!(eps_max_ <= kSmall) || !(row_.psi64 < 0.5)) {

@@ -109,14 +109,14 @@ class Evaluator {
   Evaluation evaluate();
 
  private:
-  RowOutcome judge(RowTruth& truth, RowAnalysis* a, TierReplay& replay) const;
+  RowOutcome judge(RowTruth& truth, RowAnalysis* a, Strip& strip, TierReplay& replay) const;
 
   const AttentionProblem& problem_;
   const Arithmetic& arithmetic_;
   std::vector<Level> levels_;
 };
 
-RowOutcome Evaluator::judge(RowTruth& truth, RowAnalysis* a, TierReplay& replay) const {
+RowOutcome Evaluator::judge(RowTruth& truth, RowAnalysis* a, Strip& strip, TierReplay& replay) const {
   constexpr int kEscalationBits = 128;
   const bool has_lse = problem_.lse_layout() != nullptr;
   const auto dv = static_cast<std::size_t>(problem_.params().dim_v);
@@ -125,9 +125,15 @@ RowOutcome Evaluator::judge(RowTruth& truth, RowAnalysis* a, TierReplay& replay)
   out.bound.o_tau.assign(dv, 0.0);
   out.tiers.assign(levels_.size(), {std::vector<double>(dv, 0.0), std::vector<double>(dv, kInf)});
   if (a != nullptr) {
+    if (!a->operands->special_v.empty()) strip.describe(*a);
     out.bound = bound_row(*a, problem_.params(), arithmetic_);
+    if (out.bound.needs_keys) {
+      strip.describe(*a);
+      out.bound = bound_row(*a, problem_.params(), arithmetic_);
+    }
     allow_lost_infinity(problem_, *a, out.bound.infinite_v_depth, out.also);
     if (out.bound.out_of_range.empty() && must_escalate(truth, out.bound, has_lse)) {
+      strip.describe(*a);
       sharpen_radius(problem_, *a);
       take_radius(problem_.params(), *a, truth);
       if (must_escalate(truth, out.bound, has_lse)) {
@@ -136,6 +142,7 @@ RowOutcome Evaluator::judge(RowTruth& truth, RowAnalysis* a, TierReplay& replay)
       }
     }
     if (out.bound.out_of_range.empty() && !levels_.empty() && !a->uniform && !truth.facts.escalated) {
+      strip.describe(*a);
       make_magnitudes_exact(problem_, *a);
       for (std::size_t i = 0; i < levels_.size(); ++i) out.tiers[i] = replay.tier(*a, out.bound, levels_[i]);
     }
@@ -176,7 +183,7 @@ Evaluation Evaluator::evaluate() {
       std::vector<RowOutcome> outcomes;
       outcomes.reserve(task.count);
       strip.evaluate(head.load(problem_, first_rows[task.head]), std::span(rows).subspan(task.first, task.count),
-                     [&](std::size_t, RowTruth& truth, RowAnalysis* a) { outcomes.push_back(judge(truth, a, replay)); });
+                     [&](std::size_t, RowTruth& truth, RowAnalysis* a) { outcomes.push_back(judge(truth, a, strip, replay)); });
       head.release();
       const std::lock_guard lock(mutex);
       done[t] = std::move(outcomes);
@@ -215,6 +222,7 @@ const RegisterOp kRegister({
     .planted_faults = attention_planted_faults,
     .plant = attention_plant,
     .fault_site = attention_fault_site,
+    .planter = attention_planter,
     .infer = attention_infer,
 });
 
@@ -230,7 +238,9 @@ void analyse_rows(const AttentionProblem& problem, std::span<const std::size_t> 
     const AttentionRow& of_head = first_rows[task.head];
     load_head(problem, of_head.batch, problem.kv_head(of_head.head), head);
     strip.evaluate(head, std::span(chosen).subspan(task.first, task.count), [&](std::size_t i, RowTruth&, RowAnalysis* a) {
-      if (a != nullptr) visit(rows[task.first + i], *a);
+      if (a == nullptr) return;
+      strip.describe(*a);
+      visit(rows[task.first + i], *a);
     });
   }
 }

@@ -97,18 +97,21 @@ class RowBudget {
   };
   Sources sources() const;
   void weigh_keys();
+  void weigh_by_sums(const LogError& all);
+  void weigh_sink();
   double excess_weight(std::size_t j, double eps) const;
   double lse_weights() const;
 
   // budget_records.cc
   void count_records();
+  void count_records_by_sums();
 
   // budget_range.cc
   void find_range(RowBound& bound);
 
   // budget_output.cc
   struct Channels;
-  Channels cheap_channels() const;
+  Channels cheap_channels();
   Channels exact_channels(Channels cheap) const;
   std::vector<double> deviations(const std::vector<double>& weight, const std::vector<double>& o) const;
   std::vector<double> hulls() const;
@@ -163,6 +166,7 @@ class RowBudget {
   double factor_high_ = 1;                ///< largest |v_scale_j|
   double factor_low_ = 1, p_factor_ = 1;  ///< range of what may multiply P: v_scale_j that differ between keys, and 1
   double floor_scale_ = 1;  ///< what 1 in P's unit at the last maximum is as a weight relative to the largest logit's
+  bool needs_keys_ = false;  ///< the row's sums say too little, and its arrays are not filled
   TermShares* shares_ = nullptr;
 };
 

@@ -202,13 +202,11 @@ void sharpen_radius(const AttentionProblem& problem, RowAnalysis& a) {
   a.lse_radius = std::min(a.lse_radius, old);
 }
 
-bool magnitudes_matter(const AttentionParams& params, const RowAnalysis& a) {
+bool magnitudes_matter(const AttentionParams& params, double factor, double hull) {
   const double d = static_cast<double>(params.dim_qk);
   const auto blocks = [&](int k) { return std::ceil(d / k); };
   const AccumulationError qk = accumulation_error(Accumulate::kUnknown, params.input, d, blocks);
-  double factor = 0;
-  for (double f : a.factor) factor = std::max(factor, std::abs(f));
-  return qk.relative * factor * a.score_hull > info(params.input).unit_roundoff / 3 || a.score_hull > kSmallScores;
+  return qk.relative * std::abs(factor) * hull > info(params.input).unit_roundoff / 3 || hull > kSmallScores;
 }
 
 void make_magnitudes_exact(const AttentionProblem& problem, RowAnalysis& a) {

@@ -66,8 +66,8 @@ void set_radius(const AttentionParams& params, const WeightErrors& errors, RowAn
 /// The same with the sum over the values itself in place of its majorant, and exact A_j: a pass over keys and values.
 void sharpen_radius(const AttentionProblem& problem, RowAnalysis& a);
 
-/// Whether a bound could tell |q| |k_j| from the sum of |q_c k_jc|: the largest error of a score that any arithmetic of the family makes
-/// is comparable to P's rounding, or scores may leave a format.
-bool magnitudes_matter(const AttentionParams& params, const RowAnalysis& a);
+/// Whether a bound could tell the largest |factor| |q| |k_j| from |factor| times the sum of |q_c k_jc|: the error of such a score in some
+/// arithmetic of the family is comparable to P's rounding, or scores may leave a format.
+bool magnitudes_matter(const AttentionParams& params, double factor, double hull);
 
 }  // namespace assay

@@ -53,14 +53,18 @@ struct Strip::Line {
   bool alike = false;                    ///< all of them are keys of the row, and alike
   std::vector<std::int32_t> admissible;  ///< unless alike
   VectorFacts q;
+  bool exact_magnitudes = false;         ///< `magnitudes` holds sum |q_c k_jc|
   LogitFacts logits;
   std::size_t keys = 0;                  ///< admissible ones
   bool numbers = false;                  ///< some logit is finite, none NaN or +inf
   RowAnalysis gathered;                  ///< unless alike
   Extremes extremes;                     ///< of the scores, if alike
   double factor = 0, reference = 0;      ///< alike: t_j = factor (s_j - reference)
+  double farthest = 0;                   ///< alike: the score of the least logit
   double max_logit = 0, min_logit = 0;
   double sum = 0, squares = 0;
+  KeySums sums;                          ///< if alike, over weights that are not normalised; |k_j| in place of |q| |k_j|
+  double norm = 0;                       ///< largest |k| of the keys looked at
   WeightErrors errors;
 };
 
@@ -132,6 +136,7 @@ void Strip::score_rows() {
     const std::span<double> q(q_.data() + r * q_stride_, d);
     problem_.load_q(lines_[r].row, q);
     lines_[r].q = vector_facts(problem_.params().input, q);
+    lines_[r].exact_magnitudes = false;
     a_[r] = q.data();
   }
   if (uniform_) return;
@@ -148,13 +153,48 @@ void Strip::score_rows() {
       if (line.alike && own < own_end) find_extremes(scores(tile, r) + (own - start), own_end - own, line.extremes);
     }
   }
+  score_magnitudes();
 }
+
+/// sum |q_c k_jc| of the rows where it matters.
+void Strip::score_magnitudes() {
+  const auto d = static_cast<std::size_t>(head_->dim_qk);
+  std::vector<std::size_t> rows;
+  for (std::size_t r = 0; r < rows_; ++r) {
+    Line& line = lines_[r];
+    if (line.first == line.end) continue;
+    const double norm = largest_of(head_->k_norm.data() + line.first, line.end - line.first);
+    const double factor = problem_.score_factor(line.row, static_cast<std::int64_t>(line.first));
+    line.exact_magnitudes =
+        !problem_.same_factor_for_all_keys() || magnitudes_matter(problem_.params(), factor, line.q.norm * norm);
+    line.norm = norm;
+    if (line.exact_magnitudes) rows.push_back(r);
+  }
+  if (rows.empty()) return;
+  if (magnitudes_.size() < scores_.size()) magnitudes_.resize(scores_.size());
+  q_magnitudes_.resize(rows.size() * q_stride_);
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    double* q = q_magnitudes_.data() + i * q_stride_;
+    for (std::size_t c = 0; c < d; ++c) q[c] = std::abs(q_[rows[i] * q_stride_ + c]);
+    a_[i] = q;
+  }
+  for (std::size_t panel = first_ / kNarrowPanel; panel * kNarrowPanel < end_; ++panel) {
+    const std::size_t tile = panel * kNarrowPanel / kKeyTile, column = panel * kNarrowPanel % kKeyTile;
+    for (std::size_t i = 0; i < rows.size(); ++i) c_[i] = magnitudes_.data() + chunk(tile, rows[i]) + column;
+    panel_gemm().store_exact_magnitudes(a_.data(), rows.size(), head_->k_panel(panel), d, c_.data());
+  }
+}
+
+/// What magnitudes_ lacks to be an upper bound.
+double Strip::magnitude_rounding() const { return 1 + (static_cast<double>(head_->dim_qk) + 4) * kU; }
 
 /// Weights of one row, tile by tile: `fill(tile, from, to, t)` writes log-weights of columns [from, to), -inf where there is no key.
 template <class Fill>
 void Strip::weigh_tiles(std::size_t r, const Fill& fill) {
   Line& line = lines_[r];
   WeightSums sums;
+  MomentSums moments;
+  line.sums.shallowest.clear();
   for (std::size_t tile = first_tile_; tile < end_tile_; ++tile) {
     const std::size_t start = tile * kKeyTile;
     const auto column = [&](std::size_t key) { return key < start ? 0 : std::min(key - start, kKeyTile); };
@@ -165,10 +205,20 @@ void Strip::weigh_tiles(std::size_t r, const Fill& fill) {
     std::fill(w + low, w + from, 0.0);
     std::fill(w + to, w + high, 0.0);
     if (from == to) continue;
-    fill(tile, from, to, w);
-    exp64(w + from, w + from, to - from);
+    double t[kKeyTile];
+    fill(tile, from, to, t);
+    exp64(t + from, w + from, to - from);
     round_weights(rounding_, to - from, w + from, sums);
+    if (!line.alike || uniform_) continue;
+    const double* magnitude = line.exact_magnitudes ? magnitudes_.data() + chunk(tile, r) : head_->k_norm.data() + start;
+    add_moments(w + from, t + from, magnitude + from, to - from, moments);
+    const std::size_t own = std::max(column(line.first), from), own_end = std::min(column(line.end), to);
+    double runs[kKeyTile / KeySums::kBlock];
+    find_shallowest(t, own, own_end, runs);
+    for (std::size_t run = own / KeySums::kBlock; run * KeySums::kBlock < own_end; ++run) line.sums.shallowest.push_back(runs[run]);
   }
+  line.sums.depth = WeightSums::total(moments.depth);
+  line.sums.magnitude = WeightSums::total(moments.x);
   line.sum = WeightSums::total(sums.weights);
   line.squares = WeightSums::total(sums.squares);
 }
@@ -180,7 +230,7 @@ void Strip::weigh(std::size_t r) {
       for (std::size_t c = from; c < to; ++c) t[c] = tile * kKeyTile + c < line.end ? 0 : -kInf;
     });
     line.numbers = true;
-    line.max_logit = line.min_logit = line.factor = line.reference = 0;
+    line.max_logit = line.min_logit = line.factor = line.reference = line.farthest = 0;
     line.errors = alike_weight_errors(static_cast<double>(line.keys), 0, 0, 0, bits_);
     return;
   }
@@ -205,9 +255,9 @@ bool Strip::weigh_alike(std::size_t r) {
   // + 0.0: which of +0 and -0 is found depends on the order of comparisons.
   const double low = line.extremes.least() + 0.0, high = line.extremes.largest() + 0.0;
   line.reference = line.factor >= 0 ? high : low;
-  const double farthest = line.factor >= 0 ? low : high;
+  line.farthest = line.factor >= 0 ? low : high;
   line.max_logit = line.factor * line.reference;
-  line.min_logit = line.factor * farthest;
+  line.min_logit = line.factor * line.farthest;
   weigh_tiles(r, [&](std::size_t tile, std::size_t from, std::size_t to, double* t) {
     const std::size_t start = tile * kKeyTile;
     shift_scores(line.factor, line.reference, scores(tile, r) + from, to - from, t + from);
@@ -222,7 +272,7 @@ bool Strip::weigh_alike(std::size_t r) {
                           head_->k_norm.data() + line.first, line.keys);
   const double score_error = std::abs(line.factor) * rounding.unit * line.q.norm * norm * (1 + 4 * kU);
   const double top = score_error + 2.02 * kU * std::abs(line.max_logit);
-  line.errors = alike_weight_errors(static_cast<double>(line.keys), score_error, top, std::abs(line.factor * (line.reference - farthest)), bits_);
+  line.errors = alike_weight_errors(static_cast<double>(line.keys), score_error, top, std::abs(line.factor * (line.reference - line.farthest)), bits_);
   return true;
 }
 
@@ -244,6 +294,9 @@ void Strip::weigh_gathered(std::size_t r) {
   }
   gather_depths(problem_.params(), a, logits_, depths_);
   const std::size_t n = a.keys.size();
+  if (line.exact_magnitudes)
+    for (std::size_t j = 0; j < n; ++j)
+      if (a.magnitude[j] > 0) a.magnitude[j] = magnitude_of(r, a.keys[j]);
   line.max_logit = a.max_logit = logits_[a.top] + 0.0;
   line.min_logit = *std::min_element(logits_.begin(), logits_.end());
   std::size_t next = 0;
@@ -368,12 +421,55 @@ void Strip::finish(std::size_t r, const Visit& visit) {
 RowAnalysis& Strip::analyse(std::size_t r) {
   const Line& line = lines_[r];
   RowAnalysis& a = line.alike ? alike_ : lines_[r].gathered;
+  const double q_norm = line.q.norm * (1 + 2 * kU);
   a.row = line.row;
+  a.operands = head_;
+  a.uniform = uniform_;
+  a.magnitude_exact = line.exact_magnitudes;
   sums(r, a);
-  if (line.alike) describe(r, a);
-  else multiply(1 / a.denominator, a.p.data(), a.p.size(), a.p.data());
+  current_ = r;
+  if (line.alike) {
+    name_keys(line, a);
+    for (std::vector<double>* array : {&a.score, &a.linear, &a.depth, &a.magnitude, &a.p}) array->clear();
+    a.described = false;
+    a.sums.known = !uniform_;
+    a.sums.depth = std::max(0.0, line.sums.depth) / a.denominator;
+    a.sums.magnitude = line.sums.magnitude * (line.exact_magnitudes ? magnitude_rounding() : q_norm) / a.denominator;
+    a.sums.deepest = std::abs(line.factor * (line.reference - line.farthest));
+    a.sums.shallowest = line.sums.shallowest;
+    a.score_hull = line.exact_magnitudes ? largest_magnitude(r) : line.norm * q_norm;
+  } else {
+    multiply(1 / a.denominator, a.p.data(), a.p.size(), a.p.data());
+    a.score_hull = largest_of(a.magnitude.data(), a.magnitude.size());
+  }
   outputs(r, a);
+  if (uniform_) describe(a);
   return a;
+}
+
+double Strip::magnitude_of(std::size_t r, std::int32_t key) const {
+  const auto j = static_cast<std::size_t>(key);
+  return magnitudes_[chunk(j / kKeyTile, r) + j % kKeyTile] * magnitude_rounding();
+}
+
+double Strip::largest_magnitude(std::size_t r) const {
+  const Line& line = lines_[r];
+  double largest = 0;
+  for (std::size_t tile = line.first / kKeyTile; tile * kKeyTile < line.end; ++tile) {
+    const std::size_t start = tile * kKeyTile, from = std::max(line.first, start), to = std::min(line.end, start + kKeyTile);
+    largest = std::max(largest, largest_of(magnitudes_.data() + chunk(tile, r) + (from - start), to - from));
+  }
+  return largest * magnitude_rounding();
+}
+
+/// The factor and the keys of a row whose keys are alike.
+void Strip::name_keys(const Line& line, RowAnalysis& a) {
+  a.factor.assign(1, line.factor);
+  a.bias.clear();
+  if (a.keys.empty() || line.keys == 0 || a.keys.front() != static_cast<std::int32_t>(line.first)) a.keys.clear();
+  const std::size_t known = std::min(a.keys.size(), line.keys);
+  a.keys.resize(line.keys);
+  std::iota(a.keys.begin() + static_cast<std::ptrdiff_t>(known), a.keys.end(), static_cast<std::int32_t>(line.first + known));
 }
 
 /// Row sum, denominator and LSE.
@@ -394,24 +490,19 @@ void Strip::sums(std::size_t r, RowAnalysis& a) {
   a.lse = far_above && kind == Sink::kInLse ? a.sink : a.max_logit + log64(in_lse);
 }
 
-/// The arrays of a row whose keys are alike.
-void Strip::describe(std::size_t r, RowAnalysis& a) {
+void Strip::describe(RowAnalysis& a) {
+  if (a.described) return;
+  const std::size_t r = current_;
   const Line& line = lines_[r];
   const std::size_t n = line.keys;
-  a.operands = head_;
-  a.factor.assign(1, line.factor);
-  a.bias.clear();
-  a.magnitude_exact = false;
-  if (a.keys.empty() || n == 0 || a.keys.front() != static_cast<std::int32_t>(line.first)) a.keys.clear();
-  const std::size_t known = std::min(a.keys.size(), n);
-  a.keys.resize(n);
-  std::iota(a.keys.begin() + static_cast<std::ptrdiff_t>(known), a.keys.end(), static_cast<std::int32_t>(line.first + known));
   for (std::vector<double>* array : {&a.score, &a.linear, &a.depth, &a.magnitude, &a.p}) array->resize(n);
   for (std::size_t tile = line.first / kKeyTile; tile * kKeyTile < line.end; ++tile) {
-    const std::size_t start = tile * kKeyTile, from = std::max(line.first, start), count = std::min(line.end, start + kKeyTile) - from;
+    const std::size_t start = tile * kKeyTile, from = std::max(line.first, start),
+                      count = std::min(line.end, start + kKeyTile) - from;
     const std::size_t at = from - line.first;
     if (uniform_) {
-      for (std::vector<double>* array : {&a.score, &a.linear, &a.depth, &a.magnitude}) std::fill_n(array->data() + at, count, 0.0);
+      for (std::vector<double>* array : {&a.score, &a.linear, &a.depth, &a.magnitude})
+        std::fill_n(array->data() + at, count, 0.0);
       std::fill_n(a.p.data() + at, count, 1 / a.denominator);
       continue;
     }
@@ -420,23 +511,27 @@ void Strip::describe(std::size_t r, RowAnalysis& a) {
     std::copy_n(s, count, a.score.data() + at);
     describe_keys(line.factor, line.reference, line.q.norm * (1 + 2 * kU), s, head_->k_norm.data() + from, count,
                   {a.linear.data() + at, a.depth.data() + at, a.magnitude.data() + at});
+    if (line.exact_magnitudes)
+      multiply(magnitude_rounding(), magnitudes_.data() + chunk(tile, r) + (from - start), count, a.magnitude.data() + at);
   }
   a.top = static_cast<std::size_t>(std::find(a.depth.begin(), a.depth.end(), 0.0) - a.depth.begin());
+  a.described = true;
 }
 
 /// What else a bound asks for, o and abs_p from the products, and the radius.
 void Strip::outputs(std::size_t r, RowAnalysis& a) {
   const Line& line = lines_[r];
   const AttentionParams& p = problem_.params();
-  a.uniform = uniform_;
   a.slope = p.alibi == Alibi::kNone ? 0 : std::abs(problem_.alibi(a.row, 1) - problem_.alibi(a.row, 0));
   a.operand_max = line.q.max + head_->k_max;
   // Of keys with finite scores, the only ones that can be in a row of numbers but for infinite y under a soft cap.
   a.hull_without_weight = 0;
   for (const std::int32_t key : line.logits.no_weight)
     if (std::isfinite(scores(static_cast<std::size_t>(key) / kKeyTile, r)[static_cast<std::size_t>(key) % kKeyTile]))
-      a.hull_without_weight = std::max(a.hull_without_weight, line.q.norm * (1 + 2 * kU) * head_->k_norm[static_cast<std::size_t>(key)]);
-  a.score_hull = std::max(a.hull_without_weight, largest_of(a.magnitude.data(), a.magnitude.size()));
+      a.hull_without_weight =
+          std::max(a.hull_without_weight, line.exact_magnitudes ? magnitude_of(r, key)
+                                                                : line.q.norm * (1 + 2 * kU) * head_->k_norm[static_cast<std::size_t>(key)]);
+  a.score_hull = uniform_ ? 0 : std::max(a.hull_without_weight, a.score_hull);
   a.value_factor.clear();
   double factor = 1;
   if (problem_.has_value_factor()) {
@@ -459,7 +554,6 @@ void Strip::outputs(std::size_t r, RowAnalysis& a) {
     a.abs_p[c] = static_cast<double>(abs_[r * o_stride_ + c]) * head_->v_abs_unit[c] * unit32 + lost * head_->v_max[c];
   }
   set_radius(p, line.errors, a);
-  if (!uniform_ && magnitudes_matter(p, a)) make_magnitudes_exact(problem_, a);
 }
 
 /// Channels with a value that is not zero among the row's keys. A sum of magnitudes above zero shows it; else a weight may have been

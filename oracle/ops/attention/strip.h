@@ -32,10 +32,17 @@ class Strip {
   /// All rows must be of `head`.
   void evaluate(const HeadOperands& head, std::span<const AttentionRow> rows, const Visit& visit);
 
+  /// Fills the arrays of the analysis at hand, during its visit.
+  void describe(RowAnalysis& a);
+
  private:
   struct Line;
   void begin(Line& line, const AttentionRow& row);
   void score_rows();
+  void score_magnitudes();
+  double magnitude_rounding() const;
+  double magnitude_of(std::size_t r, std::int32_t key) const;
+  double largest_magnitude(std::size_t r) const;
   void weigh(std::size_t r);
   bool weigh_alike(std::size_t r);
   void weigh_gathered(std::size_t r);
@@ -48,7 +55,7 @@ class Strip {
   void finish_exactly(std::size_t r, const Visit& visit);
   RowAnalysis& analyse(std::size_t r);
   void sums(std::size_t r, RowAnalysis& a);
-  void describe(std::size_t r, RowAnalysis& a);
+  void name_keys(const Line& line, RowAnalysis& a);
   void outputs(std::size_t r, RowAnalysis& a);
   std::vector<bool> nonzero_channels(std::size_t r, const RowAnalysis& a) const;
   void take_mean(std::size_t r, RowTruth& truth, const Visit& visit);
@@ -63,12 +70,12 @@ class Strip {
   WeightRounding rounding_;
   bool uniform_ = false;
   std::vector<Line> lines_;
-  std::size_t rows_ = 0;
+  std::size_t rows_ = 0, current_ = 0;
   std::size_t first_ = 0, end_ = 0;            ///< keys that some row looks at
   std::size_t first_tile_ = 0, end_tile_ = 0;
   std::size_t stride_ = 0;                     ///< from row to row of a tile
   std::size_t q_stride_ = 0, o_stride_ = 0;
-  AlignedVector<double> q_, scores_, weights_, o_;
+  AlignedVector<double> q_, q_magnitudes_, scores_, magnitudes_, weights_, o_;
   AlignedVector<float> weights32_, abs_;
   std::vector<const double*> a_;
   std::vector<double*> c_;

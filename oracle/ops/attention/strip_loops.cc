@@ -40,6 +40,23 @@ ASSAY_HOT void shift_scores(double factor, double reference, const double* s, st
   for (std::size_t i = 0; i < n; ++i) t[i] = factor * (s[i] - reference);
 }
 
+ASSAY_HOT void find_shallowest(const double* t, std::size_t from, std::size_t to, double* out) {
+  constexpr std::size_t kRun = KeySums::kBlock;
+  while (from < to) {
+    const std::size_t end = (from / kRun + 1) * kRun < to ? (from / kRun + 1) * kRun : to;
+    double high[kSumLanes];
+    for (std::size_t l = 0; l < kSumLanes; ++l) high[l] = -std::numeric_limits<double>::infinity();
+    std::size_t i = from;
+    for (; i + kSumLanes <= end; i += kSumLanes)
+      for (std::size_t l = 0; l < kSumLanes; ++l) high[l] = t[i + l] > high[l] ? t[i + l] : high[l];
+    for (std::size_t l = 0; i + l < end; ++l) high[l] = t[i + l] > high[l] ? t[i + l] : high[l];
+    double largest = high[0];
+    for (double lane : high) largest = lane > largest ? lane : largest;
+    out[from / kRun] = 0.0 - largest;
+    from = end;
+  }
+}
+
 WeightRounding::WeightRounding(Format input, int bits) {
   if (bits < 53) {
     half = std::uint64_t{1} << (52 - bits);
@@ -62,6 +79,17 @@ ASSAY_HOT void round_weights(const WeightRounding& rounding, std::size_t n, doub
       squares[l] += x * x;
     }
   for (std::size_t l = 0; l < kSumLanes; ++l) sums.weights[l] = weights[l], sums.squares[l] = squares[l];
+}
+
+ASSAY_HOT void add_moments(const double* w, const double* t, const double* x, std::size_t n, MomentSums& sums) {
+  double depth[kSumLanes], other[kSumLanes];
+  for (std::size_t l = 0; l < kSumLanes; ++l) depth[l] = sums.depth[l], other[l] = sums.x[l];
+  for (std::size_t i = 0; i < n; i += kSumLanes)
+    for (std::size_t l = 0; l < kSumLanes; ++l) {
+      depth[l] += select(w[i + l] > 0, w[i + l] * -t[i + l], 0.0);
+      other[l] += w[i + l] * x[i + l];
+    }
+  for (std::size_t l = 0; l < kSumLanes; ++l) sums.depth[l] = depth[l], sums.x[l] = other[l];
 }
 
 ASSAY_HOT void scale_weights(const WeightRounding& rounding, const double* factor, std::size_t n, double* w) {

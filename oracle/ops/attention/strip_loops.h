@@ -32,6 +32,9 @@ void find_extremes(const double* s, std::size_t n, Extremes& extremes);
 /// t = factor (s - reference)
 void shift_scores(double factor, double reference, const double* s, std::size_t n, double* t);
 
+/// -max t over runs of 64 columns that start at multiples of 64, for columns [from, to) of a tile; out[c / 64] for column c.
+void find_shallowest(const double* t, std::size_t from, std::size_t to, double* out);
+
 /// How weights become multipliers of values. fp64: weights below kWeightFloor are 0, others rounded to `bits` bits, half up, unless
 /// those are 53. fp32 from above: as many bits as leave products with v_abs (12 bits at most) exact, zero for zero weights only, at
 /// least 2^-90.
@@ -53,6 +56,12 @@ struct WeightSums {
 
 /// Rounds n weights (a multiple of 16, the first of a key that is one) in place and adds them up.
 void round_weights(const WeightRounding& rounding, std::size_t n, double* w, WeightSums& sums);
+
+/// Sums of w (-t) and of w x over weights above 0, by lanes like WeightSums.
+struct MomentSums {
+  double depth[kSumLanes] = {}, x[kSumLanes] = {};
+};
+void add_moments(const double* w, const double* t, const double* x, std::size_t n, MomentSums& sums);
 
 /// w = round(w factor): weights of values with factors of their own.
 void scale_weights(const WeightRounding& rounding, const double* factor, std::size_t n, double* w);
