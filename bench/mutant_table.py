@@ -162,7 +162,7 @@ def main():
     for name in results:
         print(f"- {LINES[name][0]}{' (e4m3)' if name.startswith('fp8') else ''}: `{LINES[name][1]}`")
     build = environment["build"]
-    print(f"\nCommit {build['commit']}{' and uncommitted changes' if build['dirty'] else ''}, {environment['date'][:10]}.")
+    print(f"\nCommit {build['commit']}{' and uncommitted changes' if build['dirty'] != 'no' else ''}, {environment['date'][:10]}.")
 
 
 if __name__ == "__main__":

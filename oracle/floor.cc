@@ -120,8 +120,8 @@ class Root {
 
   Floor floor() const {
     if (!applicable_) return {};
-    if (rejected_ == kInf) return {.state = Floor::State::kNotVisible};
-    return {.state = Floor::State::kVisible, .size = rejected_, .accepted = accepted_, .at = at_};
+    if (rejected_ == kInf) return {.state = Floor::State::kNotVisible, .size = 0, .accepted = 0, .at = -1, .site = {}};
+    return {.state = Floor::State::kVisible, .size = rejected_, .accepted = accepted_, .at = at_, .site = {}};
   }
 
  private:
@@ -169,32 +169,39 @@ JudgedLevel judged_level(const Evaluation& evaluation, Level level) {
   return judged;
 }
 
-FaultFloors detection_floors(const Op& op, const Problem& problem, std::size_t fault, const Truth& truth,
+FaultFloors detection_floors(const Op& op, FaultPlanter& planter, std::size_t fault, const Truth& truth,
                              std::span<const JudgedLevel> levels) {
   const std::size_t outputs = truth.outputs.size();
   FaultFloors found{.fault = op.planted_faults()[fault],
                     .floors = std::vector<std::vector<Floor>>(levels.size(), std::vector<Floor>(outputs))};
-  const PlantedOutputs unplanted = op.plant(problem, fault, 0);
+  const PlantedOutputs unplanted = planter.plant(fault, 0);
   if (unplanted.empty()) return found;
   std::vector<Target> targets;
   for (const JudgedLevel& level : levels)
     for (std::size_t k = 0; k < outputs; ++k) targets.emplace_back(level.outputs[k], truth.outputs[k], unplanted[k]);
   std::vector<Root> roots(targets.size(), Root(found.fault.largest));
   const auto try_size = [&](double size) {
-    const PlantedOutputs planted = op.plant(problem, fault, size);
+    const PlantedOutputs planted = planter.plant(fault, size);
     for (std::size_t t = 0; t < targets.size(); ++t) roots[t].update(size, targets[t].read(planted[t % outputs]));
   };
   for (const Root& root : roots)
     for (double size; (size = root.next()) > 0;) try_size(size);
-  for (std::size_t t = 0; t < targets.size(); ++t) found.floors[t / outputs][t % outputs] = roots[t].floor();
+  for (std::size_t t = 0; t < targets.size(); ++t) {
+    Floor& floor = found.floors[t / outputs][t % outputs];
+    floor = roots[t].floor();
+    if (floor.at < 0) continue;
+    const std::int32_t row = truth.outputs[t % outputs].row[static_cast<std::size_t>(floor.at)];
+    floor.site = planter.site(fault, static_cast<std::size_t>(row));
+  }
   return found;
 }
 
 std::vector<FaultFloors> detection_floors(const Op& op, const Problem& problem, const Truth& truth,
                                           std::span<const JudgedLevel> levels) {
   std::vector<FaultFloors> all;
-  for (std::size_t f = 0; f < op.planted_faults().size(); ++f)
-    all.push_back(detection_floors(op, problem, f, truth, levels));
+  const std::unique_ptr<FaultPlanter> planter = fault_planter(op, problem);
+  const std::size_t faults = op.planted_faults().size();
+  for (std::size_t f = 0; f < faults; ++f) all.push_back(detection_floors(op, *planter, f, truth, levels));
   return all;
 }
 

@@ -39,6 +39,7 @@ struct Floor {
   double size = 0;       ///< kVisible: rejected at this size
   double accepted = 0;   ///< kVisible: accepted everywhere at this size, at most 1 % below
   std::int64_t at = -1;  ///< kVisible: the element that leaves first, as index into the arrays of OutputTruth
+  FaultSite site;        ///< kVisible: what the fault touches in that element's row
 };
 
 struct FaultFloors {
@@ -50,7 +51,7 @@ struct FaultFloors {
 /// rounded to the output format. Acceptance is monotone in the size almost everywhere; where it is not, the root found
 /// is that of the steepest element at small sizes. Elements whose plant(0) is not the truth to a small part of the set
 /// (rows that fp64 cannot decide) are left out.
-FaultFloors detection_floors(const Op& op, const Problem& problem, std::size_t fault, const Truth& truth,
+FaultFloors detection_floors(const Op& op, FaultPlanter& planter, std::size_t fault, const Truth& truth,
                              std::span<const JudgedLevel> levels);
 
 /// The same for every fault that the op can plant, parallel to Op::planted_faults.

@@ -15,6 +15,19 @@ std::deque<Op>& registry() {
   return ops;
 }
 
+class PlainPlanter final : public FaultPlanter {
+ public:
+  PlainPlanter(const Op& op, const Problem& problem) : op_(op), problem_(problem) {}
+  PlantedOutputs plant(std::size_t fault, double size) override { return op_.plant(problem_, fault, size); }
+  FaultSite site(std::size_t fault, std::size_t row) override {
+    return op_.fault_site != nullptr ? op_.fault_site(problem_, fault, row) : FaultSite{};
+  }
+
+ private:
+  const Op& op_;
+  const Problem& problem_;
+};
+
 }  // namespace
 
 RegisterOp::RegisterOp(const Op& op) { registry().push_back(op); }
@@ -30,6 +43,11 @@ const Op& op_named(std::string_view name) {
   for (const Op& op : registry())
     if (op.name == name) return op;
   throw InputError("case: op '" + std::string(name) + "' is unknown");
+}
+
+std::unique_ptr<FaultPlanter> fault_planter(const Op& op, const Problem& problem) {
+  if (op.planter != nullptr) return op.planter(problem);
+  return std::make_unique<PlainPlanter>(op, problem);
 }
 
 }  // namespace assay

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <limits>
 #include <map>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -75,6 +76,14 @@ struct FaultSite {
   double weight = std::numeric_limits<double>::quiet_NaN();
 };
 
+/// Plants faults in one problem; what faults and sizes have in common is done once.
+class FaultPlanter {
+ public:
+  virtual ~FaultPlanter() = default;
+  virtual PlantedOutputs plant(std::size_t fault, double size) = 0;    ///< as Op::plant
+  virtual FaultSite site(std::size_t fault, std::size_t row) = 0;      ///< as Op::fault_site
+};
+
 /// The structure whose replay gives an output's bits most often (probes.md 2): evidence, not a declaration.
 struct Inference {
   Arithmetic arithmetic;     ///< the declared one with tile, order, P format and splits filled in
@@ -113,6 +122,8 @@ struct Op {
   PlantedOutputs (*plant)(const Problem&, std::size_t fault, double size);
   /// Where that fault sits in judged row `row`. Null for ops whose faults have no place.
   FaultSite (*fault_site)(const Problem&, std::size_t fault, std::size_t row) = nullptr;
+  /// Both for many sizes and rows of one problem, which must outlive it. Null: plant and fault_site are called each time.
+  std::unique_ptr<FaultPlanter> (*planter)(const Problem&) = nullptr;
   /// Structure inferred from outputs for the fields that `declared` leaves unknown; nothing if no structure stands out. Null for ops
   /// without one.
   std::optional<Inference> (*infer)(const Problem&, const Arithmetic& declared, const std::vector<Tensor>& outputs) = nullptr;
@@ -125,5 +136,8 @@ struct RegisterOp {
 std::vector<const Op*> all_ops();
 /// Throws InputError if there is none.
 const Op& op_named(std::string_view name);
+
+/// Op::planter, or one that calls the op for every size.
+std::unique_ptr<FaultPlanter> fault_planter(const Op& op, const Problem& problem);
 
 }  // namespace assay

@@ -68,23 +68,6 @@ OutputReport output_report(const Evaluation& evaluation, const std::vector<Bound
   return report;
 }
 
-FaultReport fault_report(const Op& op, const Problem& problem, const Truth& truth, std::size_t fault,
-                         const FaultFloors& found) {
-  FaultReport report{.fault = found.fault, .floors = {}};
-  for (const std::vector<Floor>& outputs : found.floors) {
-    std::vector<FloorReport> row;
-    for (std::size_t k = 0; k < outputs.size(); ++k) {
-      FloorReport one{.floor = outputs[k], .site = {}};
-      if (one.floor.at >= 0 && op.fault_site != nullptr)
-        one.site = op.fault_site(
-            problem, fault, static_cast<std::size_t>(truth.outputs[k].row[static_cast<std::size_t>(one.floor.at)]));
-      row.push_back(std::move(one));
-    }
-    report.floors.push_back(std::move(row));
-  }
-  return report;
-}
-
 }  // namespace
 
 Spread spread_of(std::span<const double> values) {
@@ -140,9 +123,7 @@ ToleranceReport tolerance_report(const Op& op, const Problem& problem, const Ari
     levels.push_back(rule_level(evaluation.truth, *rule));
   }
   for (const JudgedLevel& judged : levels) report.levels.push_back(judged.name);
-  const std::vector<FaultFloors> floors = detection_floors(op, problem, evaluation.truth, levels);
-  for (std::size_t f = 0; f < floors.size(); ++f)
-    report.faults.push_back(fault_report(op, problem, evaluation.truth, f, floors[f]));
+  report.faults = detection_floors(op, problem, evaluation.truth, levels);
   return report;
 }
 

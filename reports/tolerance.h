@@ -43,15 +43,6 @@ struct OutputReport {
   std::vector<TermReport> terms;    ///< of T0, the last one the output's rounding
 };
 
-struct FloorReport {
-  Floor floor;
-  FaultSite site;  ///< of the element that leaves first
-};
-struct FaultReport {
-  PlantedFault fault;
-  std::vector<std::vector<FloorReport>> floors;  ///< [level][output]; the levels' names are ToleranceReport::levels
-};
-
 /// |y - r| <= atol + rtol |r| on the same elements.
 struct Rule {
   double atol = 0, rtol = 0;
@@ -78,7 +69,7 @@ struct ToleranceReport {
   std::int64_t rows = 0, rows_out_of_range = 0;
   std::string out_of_range;         ///< the first such row's reason
   std::vector<std::string> levels;  ///< rows of the floors: "T0", ..., and the rule if there is one
-  std::vector<FaultReport> faults;
+  std::vector<FaultFloors> faults;  ///< [level of `levels`][output]
   std::optional<RuleReport> rule;
   std::vector<std::string> assumptions;
 };

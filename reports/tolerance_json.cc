@@ -51,8 +51,7 @@ Json to_json(const OutputReport& output) {
           {"largest_radius_share_of_tau", finite(output.radius_share)}};
 }
 
-Json to_json(const FloorReport& report, const OutputReport& output) {
-  const Floor& floor = report.floor;
+Json to_json(const Floor& floor, const OutputReport& output) {
   switch (floor.state) {
     case Floor::State::kNotApplicable: return {{"output", output.layout.role}, {"state", "not_applicable"}};
     case Floor::State::kNotVisible: return {{"output", output.layout.role}, {"state", "not_visible"}};
@@ -63,15 +62,15 @@ Json to_json(const FloorReport& report, const OutputReport& output) {
            {"size", floor.size},
            {"accepted", floor.accepted},
            {"first_at", place(output, floor.at)}};
-  if (!report.site.what.empty()) out["site"] = report.site.what;
-  if (std::isfinite(report.site.weight)) {
-    out["weight"] = report.site.weight;
-    out["smallest_weight_seen"] = report.site.weight * floor.size;
+  if (!floor.site.what.empty()) out["site"] = floor.site.what;
+  if (std::isfinite(floor.site.weight)) {
+    out["weight"] = floor.site.weight;
+    out["smallest_weight_seen"] = floor.site.weight * floor.size;
   }
   return out;
 }
 
-Json to_json(const FaultReport& report, const ToleranceReport& all) {
+Json to_json(const FaultFloors& report, const ToleranceReport& all) {
   Json levels = Json::array();
   for (std::size_t level = 0; level < report.floors.size(); ++level) {
     Json outputs = Json::array();
@@ -112,7 +111,7 @@ Json to_json(const RuleReport& report, const ToleranceReport& all) {
 Json tolerance_json(const ToleranceReport& report) {
   Json outputs = Json::array(), faults = Json::array();
   for (const OutputReport& output : report.outputs) outputs.push_back(to_json(output));
-  for (const FaultReport& fault : report.faults) faults.push_back(to_json(fault, report));
+  for (const FaultFloors& fault : report.faults) faults.push_back(to_json(fault, report));
   Json out{{"case", report.case_line},
            {"kernel", report.kernel.empty() ? Json() : Json(report.kernel)},
            {"arithmetic", assay::to_json(report.arithmetic)},

@@ -80,9 +80,10 @@ std::vector<WrongReport> known_wrong(const Op& op, const Problem& problem, const
 void add_planted(const Op& op, const Problem& problem, const Truth& truth, const JudgedLevel& strictest,
                  const Rule& rule, std::vector<WrongReport>& all) {
   const std::vector<PlantedFault> faults = op.planted_faults();
+  const std::unique_ptr<FaultPlanter> planter = fault_planter(op, problem);
   for (std::size_t f = 0; f < faults.size(); ++f) {
     const double whole = std::min(1.0, faults[f].largest);
-    const PlantedOutputs unplanted = op.plant(problem, f, 0), planted = op.plant(problem, f, whole);
+    const PlantedOutputs unplanted = planter->plant(f, 0), planted = planter->plant(f, whole);
     if (planted.empty() || unplanted.empty()) continue;
     WrongReport wrong{
         .name = fmt::format("{}, size {}", faults[f].name, whole), .bound_rejects = {}, .rule_passes = {}};

@@ -69,12 +69,12 @@ std::string size_text(const Floor& floor) {
 }
 
 /// Where the fault shows first, and from which share of the row's weight on.
-void append_site(std::string& out, const OutputReport& output, std::string_view level, const FloorReport& floor) {
-  std::string line = fmt::format("    {} first in {}{}", level, output.layout.role, place(output, floor.floor.at));
+void append_site(std::string& out, const OutputReport& output, std::string_view level, const Floor& floor) {
+  std::string line = fmt::format("    {} first in {}{}", level, output.layout.role, place(output, floor.at));
   if (!floor.site.what.empty()) line += ": " + floor.site.what;
   if (!std::isnan(floor.site.weight))
     line += fmt::format(", weight {}; seen from weight {} on", number(floor.site.weight),
-                        number(floor.site.weight * floor.floor.size));
+                        number(floor.site.weight * floor.size));
   append_line(out, line);
 }
 
@@ -86,15 +86,15 @@ void append_floors(std::string& out, const ToleranceReport& report) {
   std::string header = fmt::format("  {:<{}}", "", width + 2);
   for (const OutputReport& output : report.outputs) header += fmt::format("{:<13}", output.layout.role);
   append_line(out, header);
-  for (const FaultReport& fault : report.faults) {
+  for (const FaultFloors& fault : report.faults) {
     out += fmt::format("  {} (size: {})\n", fault.fault.name, fault.fault.unit);
     for (std::size_t level = 0; level < fault.floors.size(); ++level) {
       std::string line = fmt::format("    {:<{}}", report.levels[level], width);
-      for (const FloorReport& floor : fault.floors[level]) line += fmt::format("{:<13}", size_text(floor.floor));
+      for (const Floor& floor : fault.floors[level]) line += fmt::format("{:<13}", size_text(floor));
       append_line(out, line);
     }
     for (std::size_t k = 0; k < report.outputs.size(); ++k)
-      if (const FloorReport& floor = fault.floors[strictest][k]; floor.floor.at >= 0)
+      if (const Floor& floor = fault.floors[strictest][k]; floor.at >= 0)
         append_site(out, report.outputs[k], report.levels[strictest], floor);
   }
 }

@@ -1,5 +1,6 @@
 // The catalogue as a whole: every mode has an entry, a witness and a mutant; the mutant is named on the witness and the
 // correct kernel is clean there; mutants without a mode are found all the same.
+#include <algorithm>
 #include <fstream>
 #include <map>
 #include <string>
@@ -81,14 +82,15 @@ TEST_F(Catalogue, AMutantsModeIsNamedWhereverItFails) {
 }
 
 TEST_F(Catalogue, MutantsWithoutAModeAreFound) {
+  const std::vector<Case> smoke = suite_cases("smoke");
   for (const KernelIdentity& mutant : mutants()) {
     if (!mutant.expects.empty()) continue;
-    int found = 0;
-    for (const Case& c : suite_cases("smoke")) {
-      const Record record = run_case(c, mutant.name, *mutants_);
-      found += record.verdict.kind == CaseVerdict::kFinding || record.verdict.kind == CaseVerdict::kUnclassified;
-    }
-    EXPECT_GT(found, 0) << mutant.name << " survives the whole smoke suite";
+    const bool found = std::any_of(smoke.begin(), smoke.end(), [&](const Case& c) {
+      if (!takes(mutant, c)) return false;
+      const CaseVerdict verdict = run_case(c, mutant.name, *mutants_).verdict.kind;
+      return verdict == CaseVerdict::kFinding || verdict == CaseVerdict::kUnclassified;
+    });
+    EXPECT_TRUE(found) << mutant.name << " survives the whole smoke suite";
   }
 }
 

@@ -211,7 +211,7 @@ int expect_floor_holds(const Op& op, const Problem& problem, const Arithmetic& a
                        const std::string& where) {
   const Evaluation evaluation = op.evaluate(problem, arithmetic, Level::kT0);
   const std::vector<JudgedLevel> levels{judged_level(evaluation, Level::kT0)};
-  const FaultFloors found = detection_floors(op, problem, fault, evaluation.truth, levels);
+  const FaultFloors found = detection_floors(op, *fault_planter(op, problem), fault, evaluation.truth, levels);
   int visible = 0;
   for (std::size_t k = 0; k < found.floors[0].size(); ++k) {
     const Floor& floor = found.floors[0][k];

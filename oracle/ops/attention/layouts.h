@@ -69,8 +69,9 @@ std::map<std::string, std::string> attention_cells(const Params& params);
 /// Known-wrong outputs, computed by the oracle from a sample of the judged rows, and whether the acceptance sets reject them.
 std::vector<KnownWrong> attention_known_wrong(const Problem& problem, const Evaluation& evaluation);
 
-/// Op::planted_faults, plant and fault_site (plant.cc).
+/// Op::planted_faults, planter, plant and fault_site (plant.cc).
 std::vector<PlantedFault> attention_planted_faults();
+std::unique_ptr<FaultPlanter> attention_planter(const Problem& problem);
 PlantedOutputs attention_plant(const Problem& problem, std::size_t fault, double size);
 FaultSite attention_fault_site(const Problem& problem, std::size_t fault, std::size_t row);
 

@@ -1,12 +1,10 @@
 // Attention under planted faults of any size: the exact fp64 answer of a kernel with that fault and no other error.
 //
-// A row is weights w_j = e^(x_j - top) over its keys; N_c = sum w_j f_j v_jc, L = sum w_j, D = L + e^(sink - top); o =
-// N / D and lse = top + log L (or log D). Every fault but the scale's changes N, L and D by one weighted vector:
-//   dropped key, lost tile   minus size sum w_j (f_j v_j, 1, 1) over its keys: of the row's keys or tiles of 64 the
-//   most visible,
-//                            whose whole loss would move o furthest
-//   ghost key                plus size e^-top (0, 1, 1)
-//   mask shift               plus size e^(x_e - top) (f_e v_e, 1, 1), e the key just beyond the causal or window edge
+// With everything over D (plant_row.h) a row is o = N / D and lse = log D + log L (or log D with the sink in it), D = L
+// + sink = 1. Every fault but the scale's changes N, L and D by one weighted vector:
+//   dropped key, lost tile   minus size sum p_j (f_j v_j, 1, 1) over the row's most visible key or tile of 64
+//   ghost key                plus size e^-log D (0, 1, 1)
+//   mask shift               plus size e^(x_e - log D) (f_e v_e, 1, 1), e the key just beyond the causal or window edge
 //   gain                     o (1 + size), LSE untouched
 //   scale error              scale (1 + size)
 #include <fmt/format.h>
@@ -14,12 +12,10 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
-#include <optional>
 
 #include "oracle/exp64.h"
-#include "oracle/ops/attention/counterfactual.h"
 #include "oracle/ops/attention/layouts.h"
-#include "oracle/simd.h"
+#include "oracle/ops/attention/plant_row.h"
 
 namespace assay {
 namespace {
@@ -27,20 +23,8 @@ namespace {
 constexpr double kInf = std::numeric_limits<double>::infinity();
 constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
 constexpr double kLn2 = 0x1.62e42fefa39efp-1;
-constexpr std::int32_t kTile = 64;
 
 enum Fault : std::size_t { kDroppedKey, kGhostKey, kScaleError, kMaskShift, kGain, kLostTile };
-
-ASSAY_HOT void add_scaled(double weight, const double* v, std::size_t n, double* sum) {
-  for (std::size_t c = 0; c < n; ++c) sum[c] += weight * v[c];
-}
-
-/// max_c |scale v_c - o_c|
-ASSAY_HOT double largest_deviation(double scale, const double* v, const double* o, std::size_t n) {
-  double largest = 0;
-  for (std::size_t c = 0; c < n; ++c) largest = std::max(largest, std::abs(scale * v[c] - o[c]));
-  return largest;
-}
 
 /// log(e^a + e^b)
 double log_add(double a, double b) {
@@ -48,174 +32,79 @@ double log_add(double a, double b) {
   return low == -kInf ? high : high + log64(1 + exp64(low - high));
 }
 
-/// Keys of a row that a fault takes away: a range of its list of keys, and their weight over D.
-struct Part {
-  std::size_t begin = 0, end = 0;
-  double weight = 0;
-};
-
-class Planter {
+class AttentionPlanter final : public FaultPlanter {
  public:
-  explicit Planter(const Problem& problem) : problem_(problem), params_(problem_.params()), counterfactual_(problem_) {}
+  explicit AttentionPlanter(const Problem& raw) : problem_(raw), reader_(problem_), rows_(problem_.rows().size()) {}
 
-  std::size_t rows() const { return problem_.rows().size(); }
-  std::size_t dim_v() const { return static_cast<std::size_t>(params_.dim_v); }
-  bool has_lse() const { return problem_.lse_layout() != nullptr; }
+  PlantedOutputs plant(std::size_t fault, double size) override;
+  FaultSite site(std::size_t fault, std::size_t row) override;
 
+ private:
   struct Values {
     std::vector<double> o;
     double lse = kNone;
   };
-  /// Nothing where the row has no softmax, or nothing that the fault could touch.
-  std::optional<Values> plant(std::size_t row, std::size_t fault, double size);
-  FaultSite site(std::size_t row, std::size_t fault);
-
- private:
-  bool load(std::size_t row, double gain);
-  double logit(std::int32_t key) { return counterfactual_.logits(row_, {key}).front(); }
-  const double* value(std::int32_t key) const {
-    return counterfactual_.head().v.data() + static_cast<std::size_t>(key) * dim_v();
+  const std::optional<PlantRow>& row(std::size_t r);
+  Values values(const PlantRow& row, std::size_t fault, double size) const;
+  Values unchanged(const PlantRow& row) const {
+    return {row.o, in_base(row.log_denominator + log64(counted(row, row.keys)))};
   }
-  void read_value(std::int32_t key, std::vector<double>& v) const;
-  /// The key just beyond the right edge, else the left one, unless something else masks it.
-  std::optional<std::int32_t> edge_key() const;
-  double add_keys(std::size_t begin, std::size_t end, double factor, std::vector<double>& sum) const;
-  Part most_visible(bool tiles) const;
-  Values result() const;
-  Values without(const Part& part, double share) const;
-  Values with(double x, const std::vector<double>& v, double share) const;
-  double in_base(double lse) const { return params_.lse == LseBase::kTwo ? lse / kLn2 : lse; }
-  double counted(double keys) const { return params_.sink == Sink::kInLse ? keys + sink_ : keys; }
+  Values without(const PlantRow& row, const LostPart& part, double share) const;
+  Values with(const PlantRow& row, double x, const std::vector<double>& v, double share) const;
+  double counted(const PlantRow& row, double keys) const {
+    return problem_.params().sink == Sink::kInLse ? keys + row.sink : keys;
+  }
+  double in_base(double lse) const { return problem_.params().lse == LseBase::kTwo ? lse / kLn2 : lse; }
+  bool touches(const PlantRow& row, std::size_t fault) const { return fault != kMaskShift || row.edge.has_value(); }
 
   const AttentionProblem problem_;
-  const AttentionParams& params_;
-  Counterfactual counterfactual_;
-  AttentionRow row_;
-  std::vector<std::int32_t> admissible_, keys_;
-  std::vector<double> p_;  ///< weights over D, parallel to keys_
-  std::vector<double> o_;
-  double top_ = 0, keys_sum_ = 0, sink_ = 0;  ///< L and e^(sink - top), both over D
-  double log_denominator_ = 0;                ///< top + log D
+  PlantRowReader reader_;
+  std::vector<std::optional<std::optional<PlantRow>>> rows_;  ///< read when first asked for
 };
 
-bool Planter::load(std::size_t row, double gain) {
-  row_ = problem_.rows()[row];
-  problem_.admissible_keys(row_, admissible_);
-  const std::vector<double> logits = counterfactual_.logits(row_, admissible_, {.gain = gain});
-  keys_.clear();
-  p_.clear();
-  const double sink = problem_.sink(row_);
-  top_ = -kInf;
-  for (std::size_t i = 0; i < logits.size(); ++i) {
-    const double x = logits[i];
-    if (!(x < kInf)) return false;
-    if (x == -kInf) continue;
-    keys_.push_back(admissible_[i]);
-    p_.push_back(x);
-    top_ = std::max(top_, x);
+const std::optional<PlantRow>& AttentionPlanter::row(std::size_t r) {
+  if (!rows_[r]) rows_[r] = reader_.read(problem_.rows()[r]);
+  return *rows_[r];
+}
+
+AttentionPlanter::Values AttentionPlanter::without(const PlantRow& row, const LostPart& part, double share) const {
+  const double kept = 1 - share, left = part.rest + kept * part.weight;
+  Values out{std::vector<double>(row.o.size(), 0.0), -kInf};
+  const double denominator = left + row.sink;
+  if (!(denominator > 0)) {  // nothing is left, or weights beyond fp64's range
+    if (!(part.whole_row && share >= 1)) return {std::vector<double>(row.o.size(), kNone), kNone};
+    return out;
   }
-  if (keys_.empty() || !(sink < kInf)) return false;
-  top_ = std::max(top_, sink);
-  keys_sum_ = 0;
-  for (double& p : p_) keys_sum_ += p = exp64(p - top_);
-  sink_ = exp64(sink - top_);
-  const double denominator = keys_sum_ + sink_;
-  log_denominator_ = top_ + log64(denominator);
-  keys_sum_ /= denominator;
-  sink_ /= denominator;
-  for (double& p : p_) p /= denominator;
-  o_.assign(dim_v(), 0.0);
-  add_keys(0, keys_.size(), 1, o_);
-  return true;
-}
-
-void Planter::read_value(std::int32_t key, std::vector<double>& v) const {
-  v.resize(dim_v());
-  problem_.load_v(row_.batch, problem_.kv_head(row_.head), key, v);
-  for (double& value : v) value *= problem_.value_factor(row_, key);
-}
-
-std::optional<std::int32_t> Planter::edge_key() const {
-  const auto [first, end] = problem_.key_span(row_);
-  const bool right = (params_.causal || params_.window_right >= 0) && end < problem_.kv_len(row_.batch);
-  const std::int64_t key = right ? end : params_.window_left >= 0 ? first - 1 : -1;
-  if (key < 0 || !problem_.kept_by_data(row_, key)) return std::nullopt;
-  return static_cast<std::int32_t>(key);
-}
-
-/// Adds factor sum p_j f_j v_j over keys_[begin, end) to `sum` and returns factor sum p_j.
-double Planter::add_keys(std::size_t begin, std::size_t end, double factor, std::vector<double>& sum) const {
-  double weight = 0;
-  for (std::size_t j = begin; j < end; ++j) {
-    weight += p_[j];
-    if (p_[j] != 0)
-      add_scaled(factor * p_[j] * problem_.value_factor(row_, keys_[j]), value(keys_[j]), dim_v(), sum.data());
+  for (std::size_t c = 0; c < row.o.size(); ++c) {
+    const double other = row.o[c] - part.smaller[c];
+    out.o[c] = (part.smaller_is_part ? other + kept * part.smaller[c] : part.smaller[c] + kept * other) / denominator;
   }
-  return factor * weight;
-}
-
-/// The key or tile whose loss would move o furthest: by |N_part - p o| / (1 - p); among equals the heaviest.
-Part Planter::most_visible(bool tiles) const {
-  double farthest = -1;
-  Part best;
-  std::vector<double> values;
-  for (std::size_t begin = 0, end; begin < keys_.size(); begin = end) {
-    end = begin + 1;
-    while (tiles && end < keys_.size() && keys_[end] / kTile == keys_[begin] / kTile) ++end;
-    values.assign(dim_v(), 0.0);
-    const double weight = add_keys(begin, end, 1, values);
-    double moved = kInf;
-    if (weight < 1)
-      moved = weight > 0 ? largest_deviation(1 / weight, values.data(), o_.data(), dim_v()) * weight / (1 - weight) : 0;
-    if (moved > farthest || (moved == farthest && weight > best.weight)) farthest = moved, best = {begin, end, weight};
-  }
-  return best;
-}
-
-Planter::Values Planter::result() const {
-  return {o_, in_base(params_.sink == Sink::kInLse ? log_denominator_ : log_denominator_ + log64(keys_sum_))};
-}
-
-/// The sums over the other keys are made anew: what is left may be any small part of what there was.
-Planter::Values Planter::without(const Part& part, double share) const {
-  Values out{std::vector<double>(dim_v(), 0.0), -kInf};
-  double left = add_keys(0, part.begin, 1, out.o) + add_keys(part.end, keys_.size(), 1, out.o);
-  left += add_keys(part.begin, part.end, 1 - share, out.o);
-  const bool nothing = share >= 1 && part.begin == 0 && part.end == keys_.size();
-  if (left + sink_ > 0)
-    for (double& o : out.o) o /= left + sink_;
-  else if (!nothing)  // weights beyond fp64's range
-    return {std::vector<double>(dim_v(), kNone), kNone};
-  if (counted(left) > 0) out.lse = in_base(log_denominator_ + log64(counted(left)));
+  if (counted(row, left) > 0) out.lse = in_base(row.log_denominator + log64(counted(row, left)));
   return out;
 }
 
 /// `share` more keys of logit x and value v.
-Planter::Values Planter::with(double x, const std::vector<double>& v, double share) const {
-  const double ratio = x - log_denominator_;  // log of the key's weight over D
+AttentionPlanter::Values AttentionPlanter::with(const PlantRow& row, double x, const std::vector<double>& v,
+                                                double share) const {
+  const double ratio = x - row.log_denominator;  // log of the key's weight over D
   const double shrink = exp64(-std::max(ratio, 0.0)), weight = share * exp64(std::min(ratio, 0.0));
-  Values out{o_, 0};
-  for (std::size_t c = 0; c < out.o.size(); ++c) out.o[c] = (o_[c] * shrink + weight * v[c]) / (shrink + weight);
-  out.lse = in_base(log_add(log_denominator_ + log64(counted(keys_sum_)), x + log64(share)));
+  Values out{row.o, 0};
+  for (std::size_t c = 0; c < out.o.size(); ++c)
+    out.o[c] = (row.o[c] * shrink + (v.empty() ? 0.0 : weight * v[c])) / (shrink + weight);
+  out.lse = in_base(log_add(row.log_denominator + log64(counted(row, row.keys)), x + log64(share)));
   return out;
 }
 
-std::optional<Planter::Values> Planter::plant(std::size_t row, std::size_t fault, double size) {
-  if (!load(row, fault == kScaleError ? 1 + size : 1.0)) return std::nullopt;
-  if (fault == kDroppedKey || fault == kLostTile)
-    return size == 0 ? result() : without(most_visible(fault == kLostTile), size);
-  if (fault == kGhostKey) return size == 0 ? result() : with(0, std::vector<double>(dim_v(), 0.0), size);
-  if (fault == kMaskShift) {
-    const std::optional<std::int32_t> key = edge_key();
-    const double x = key ? logit(*key) : kNone;
-    if (!(x < kInf)) return std::nullopt;
-    std::vector<double> v;
-    read_value(*key, v);
-    for (double& value : v)
-      if (!std::isfinite(value)) value = kNone;
-    return size == 0 || x == -kInf ? result() : with(x, v, size);
+AttentionPlanter::Values AttentionPlanter::values(const PlantRow& row, std::size_t fault, double size) const {
+  if (size == 0 && fault != kGain) return unchanged(row);
+  switch (fault) {
+    case kDroppedKey: return without(row, row.key, size);
+    case kLostTile: return without(row, row.tile, size);
+    case kGhostKey: return with(row, 0, {}, size);
+    case kMaskShift: return row.edge->x == -kInf ? unchanged(row) : with(row, row.edge->x, row.edge->v, size);
+    default: break;
   }
-  Values out = result();
+  Values out = unchanged(row);
   if (fault == kGain) {
     for (double& o : out.o) o *= 1 + size;
     out.lse = kNone;
@@ -223,16 +112,39 @@ std::optional<Planter::Values> Planter::plant(std::size_t row, std::size_t fault
   return out;
 }
 
-FaultSite Planter::site(std::size_t row, std::size_t fault) {
-  if (!load(row, 1)) return {};
-  if (fault == kDroppedKey || fault == kLostTile) {
-    const Part part = most_visible(fault == kLostTile);
-    const std::int32_t first = keys_[part.begin], last = keys_[part.end - 1];
-    return {fault == kLostTile ? fmt::format("keys {} to {}", first, last) : fmt::format("key {}", first), part.weight};
+PlantedOutputs AttentionPlanter::plant(std::size_t fault, double size) {
+  const bool has_lse = problem_.lse_layout() != nullptr;
+  const auto dv = static_cast<std::size_t>(problem_.params().dim_v);
+  PlantedOutputs outputs(has_lse ? 2 : 1);
+  bool any = false;
+  for (std::size_t r = 0; r < rows_.size(); ++r) {
+    Values out{std::vector<double>(dv, kNone), kNone};
+    if (fault == kScaleError && size != 0) {
+      const std::optional<PlantRow> scaled = reader_.read_scaled(problem_.rows()[r], 1 + size);
+      if (scaled) out = unchanged(*scaled);
+      any = any || scaled;
+    } else if (const std::optional<PlantRow>& plan = row(r); plan && touches(*plan, fault)) {
+      out = values(*plan, fault, size);
+      any = true;
+    }
+    outputs[0].insert(outputs[0].end(), out.o.begin(), out.o.end());
+    if (has_lse) outputs[1].push_back(out.lse);
   }
-  if (fault == kGhostKey) return {"a key of logit 0", exp64(-log_denominator_)};
-  if (const std::optional<std::int32_t> key = edge_key(); fault == kMaskShift && key)
-    return {fmt::format("key {}", *key), exp64(logit(*key) - log_denominator_)};
+  return any ? outputs : PlantedOutputs{};
+}
+
+FaultSite AttentionPlanter::site(std::size_t fault, std::size_t r) {
+  const std::optional<PlantRow>& plan = row(r);
+  if (!plan) return {};
+  switch (fault) {
+    case kDroppedKey: return {fmt::format("key {}", plan->key.first_key), plan->key.weight};
+    case kLostTile: return {fmt::format("keys {} to {}", plan->tile.first_key, plan->tile.last_key), plan->tile.weight};
+    case kGhostKey: return {"a key of logit 0", exp64(-plan->log_denominator)};
+    case kMaskShift:
+      if (plan->edge) return {fmt::format("key {}", plan->edge->key), exp64(plan->edge->x - plan->log_denominator)};
+      break;
+    default: break;
+  }
   return {};
 }
 
@@ -247,25 +159,16 @@ std::vector<PlantedFault> attention_planted_faults() {
           {"lost tile", "of the weight of 64 keys", 1}};
 }
 
-PlantedOutputs attention_plant(const Problem& raw, std::size_t fault, double size) {
-  Planter planter(raw);
-  const std::size_t dv = planter.dim_v();
-  PlantedOutputs outputs(planter.has_lse() ? 2 : 1);
-  bool any = false;
-  for (std::size_t r = 0; r < planter.rows(); ++r) {
-    const std::optional<Planter::Values> row = planter.plant(r, fault, size);
-    any = any || row;
-    if (row)
-      outputs[0].insert(outputs[0].end(), row->o.begin(), row->o.end());
-    else
-      outputs[0].resize(outputs[0].size() + dv, kNone);
-    if (planter.has_lse()) outputs[1].push_back(row ? row->lse : kNone);
-  }
-  return any ? outputs : PlantedOutputs{};
+std::unique_ptr<FaultPlanter> attention_planter(const Problem& problem) {
+  return std::make_unique<AttentionPlanter>(problem);
 }
 
-FaultSite attention_fault_site(const Problem& raw, std::size_t fault, std::size_t row) {
-  return Planter(raw).site(row, fault);
+PlantedOutputs attention_plant(const Problem& problem, std::size_t fault, double size) {
+  return AttentionPlanter(problem).plant(fault, size);
+}
+
+FaultSite attention_fault_site(const Problem& problem, std::size_t fault, std::size_t row) {
+  return AttentionPlanter(problem).site(fault, row);
 }
 
 }  // namespace assay
