@@ -34,6 +34,7 @@ std::deque<Kernel>& completed_registry() {
       if (base == nullptr) refuse("a mutant is based on the unknown kernel", kernel.base);
       kernel.op = base->op;
       kernel.formats = base->formats;
+      kernel.device = base->device;
       kernel.unsupported = base->unsupported;
       kernel.declared = base->declared;
     }

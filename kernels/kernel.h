@@ -31,10 +31,12 @@ struct Kernel {
   std::string_view op;
   std::string_view summary;     ///< one sentence
   std::vector<Format> formats;  ///< input formats it takes
+  bool device = false;          ///< runs on a GPU (kernels/device/device_call.h)
   bool mutant = false;          ///< a planted fault: only in the mutant program
   std::string_view expects =
       {};  ///< mutants: the failure mode that must be reported, empty if the catalogue has none yet
-  std::string_view base = {};  ///< mutants: the sound kernel; op, formats, contract and declaration are taken from it
+  /// Mutants: the sound kernel; op, formats, device, contract and declaration are taken from it.
+  std::string_view base = {};
   /// A reason why the case is outside the kernel's contract, or nothing.
   std::optional<std::string> (*unsupported)(const Params&);
   Arithmetic (*declared)(const Params&);
