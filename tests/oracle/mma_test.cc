@@ -13,6 +13,8 @@
 #include <string>
 #include <vector>
 
+#include "oracle/mma_instruction.h"
+
 namespace assay {
 namespace {
 
@@ -35,25 +37,9 @@ MmaArch arch_of(const std::string& device) {
   return device == "A100" ? MmaArch::kAmpere : device == "Ada" ? MmaArch::kAda : MmaArch::kHopper;
 }
 
-// mma.sync with 8-bit inputs on Hopper: converted to fp16, the k indices with bit 1 clear and those with bit 1 set as
-// two chained fp16 blocks from zero, and the accumulator added at the end in fp16.
-std::uint32_t sync_result(const Vector& v) {
-  std::vector<float> a;
-  std::vector<float> b;
-  for (const std::size_t half : {std::size_t{0}, std::size_t{2}}) {
-    for (std::size_t t = 0; t < v.a.size(); ++t) {
-      if ((t & 2) != half) continue;
-      a.push_back(v.a[t]);
-      b.push_back(v.b[t]);
-    }
-  }
-  const std::uint16_t sum = mma_dot_fp16(mma_model(MmaArch::kHopper, Format::kFp16), Format::kFp16,
-                                         static_cast<int>(a.size()), a.data(), 1, b.data(), 1, 0);
-  return static_cast<std::uint32_t>(encode(Format::kFp16, decode(Format::kFp16, sum) + decode(Format::kFp16, v.c)));
-}
-
 std::uint32_t model_result(const Vector& v) {
-  if (v.device == "H200-sync") return sync_result(v);
+  const MmaInstruction sync{TensorCore::kMmaSync, v.input, v.fp16_accumulator};
+  if (v.device == "H200-sync") return modelled_mma(sync, v.a.data(), v.b.data(), v.c);
   const MmaModel& model = mma_model(arch_of(v.device), v.input);
   const int k = static_cast<int>(v.a.size());
   if (v.fp16_accumulator) {
