@@ -13,11 +13,11 @@ namespace {
 constexpr std::array<std::string_view, 4> kAccumulate = {"fp32", "block_ampere", "block_hopper", "unknown"};
 constexpr std::array<std::string_view, 4> kScoreStore = {"fp32", "bf16", "fp16", "unknown"};
 constexpr std::array<std::string_view, 3> kScaleForm = {"folded", "on_score", "unknown"};
-constexpr std::array<std::string_view, 3> kExponential = {"ex2_approx", "polynomial3", "unknown"};
+constexpr std::array<std::string_view, 4> kExponential = {"ex2_approx", "polynomial3", "ex2_hopper", "unknown"};
 constexpr std::array<std::string_view, 3> kRowSumOf = {"unrounded_p", "rounded_p", "unknown"};
 constexpr std::array<std::string_view, 3> kRowSumTree = {"sequential", "quad", "unknown"};
 constexpr std::array<std::string_view, 4> kNormalize = {"reciprocal", "divide", "every_step", "unknown"};
-constexpr std::array<std::string_view, 3> kTanh = {"two_ulp", "approx", "unknown"};
+constexpr std::array<std::string_view, 4> kTanh = {"two_ulp", "approx", "approx_hopper", "unknown"};
 constexpr std::array<std::string_view, 3> kSubnormals = {"kept", "flushed", "unknown"};
 constexpr std::array<std::string_view, 5> kMaxPolicy = {"every_tile", "global", "lazy", "own_tile", "unknown"};
 constexpr std::array<std::string_view, 3> kTileOrder = {"forward", "backward", "unknown"};

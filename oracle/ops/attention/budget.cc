@@ -88,10 +88,6 @@ WeightFormat weight_format(const AttentionParams& params, const Arithmetic& arit
   return weight;
 }
 
-double exponential_error(const Arithmetic& arithmetic) {
-  return arithmetic.exponential == Exponential::kEx2Approx ? kEx2Approx : kPolynomial3;
-}
-
 double normalize_error(const AttentionParams& params, const Arithmetic& arithmetic) {
   double factor = params.descale == Descale::kTensor || params.descale == Descale::kHead ? 2 * kU32 : 0.0;
   if (params.sink != Sink::kNone) factor += 3 * kU32;  // l keep / (l keep + sink)
@@ -116,7 +112,7 @@ RowBudget::RowBudget(const RowAnalysis& row, const AttentionParams& params, cons
       arith_(arithmetic),
       n_(row.keys.size()),
       weight_(weight_format(params, arithmetic)),
-      ex2_(exponential_error(arithmetic)) {
+      ex2_(exponential_error(arithmetic.exponential)) {
   if (row_.value_factor.empty()) return;
   factor_high_ = largest_of(row_.value_factor);
   if (row_.value_factor.size() == 1) return;
@@ -234,17 +230,14 @@ double lone_sink_tau(double sink, const AttentionParams& params, const Arithmeti
   const double x = std::abs(sink), offset = std::abs(arithmetic.p_offset) * kLn2;
   const double logarithms = kLg2 * (std::max(kLn2, x + offset) + kLn2);
   const double natural =
-      (exponential_error(arithmetic) + logarithms + kU32 * (14 * x + 4 * offset)) * kSlack + 4 * kMinSubnormal32;
+      (exponential_error(arithmetic.exponential) + logarithms + kU32 * (14 * x + 4 * offset)) * kSlack + 4 * kMinSubnormal32;
   return params.lse == LseBase::kTwo ? (natural + 4 * kU32 * x) * kLog2E : natural;
 }
 
 std::vector<std::string> bound_assumptions(const Arithmetic& a) {
   std::vector<std::string> all{
       "T0: no legal arithmetic of the declared formats and enums gives a rejected value; order of accumulation is free",
-      a.exponential == Exponential::kEx2Approx
-          ? "exp2 is within 2 ulp of the correctly rounded result; exp2(0) = 1"
-          : "exp2 is within 9e-5 of the exact value (a degree-3 polynomial or better); exp2(0) = 1",
-      "log2 is within 2^-22, the reciprocal within 1 ulp of the correctly rounded result"};
+      exponential_assumption(a.exponential), kLogAssumption};
   if (a.qk == Accumulate::kBlockHopper || a.pv == Accumulate::kBlockHopper)
     all.emplace_back(
         "tensor-core accumulation follows the block-FMA model of Hopper (16-bit inputs: K = 16, F = 25; 8-bit: K = 32, "

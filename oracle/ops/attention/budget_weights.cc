@@ -123,7 +123,7 @@ void RowBudget::log_errors() {
   if (params_.descale != Descale::kNone) logit.magnitude += 4 * kU32;
   if (!folded_only || has_bias() || capped) logit.linear += kU32;
   if (capped) {
-    logit.capped += 3 * kU32 + (arith_.tanh == Tanh::kTwoUlp ? 4 * kU32 : 0x1p-11) + kU32;
+    logit.capped += 3 * kU32 + tanh_error(arith_.tanh) + kU32;
     logit.constant += 4 * kMinSubnormal32 * (1 + static_cast<double>(params_.softcap));
   }
   if (has_bias()) {

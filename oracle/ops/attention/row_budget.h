@@ -9,15 +9,13 @@
 #include <vector>
 
 #include "oracle/budget.h"
+#include "oracle/function_errors.h"
 #include "oracle/ops/attention/analysis.h"
 
 namespace assay {
 
 inline constexpr double kLn2 = 0x1.62e42fefa39efp-1;
 inline constexpr double kLog2E = 0x1.71547652b82fep0;
-inline constexpr double kEx2Approx = 2.5 * 0x1p-23;  ///< 2 ulp from the correctly rounded result
-inline constexpr double kPolynomial3 = 9e-5;         ///< its published coefficients give 8.8e-5
-inline constexpr double kLg2 = 0x1p-22;              ///< lg2.approx: absolute in (0.5, 2), relative elsewhere
 inline constexpr double kSlack =
     1 + 0x1p-8;  ///< products of two first-order terms, and fp64 rounding of the bound itself
 
@@ -48,8 +46,6 @@ WeightFormat weight_format(const AttentionParams& params, const Arithmetic& arit
 /// How many runs of `size` cover `count`.
 inline double pieces(std::int64_t count, std::int64_t size) { return static_cast<double>((count + size - 1) / size); }
 
-/// Relative error of one exponential.
-double exponential_error(const Arithmetic& arithmetic);
 /// Relative error of the division by the row sum, and of the value factor and the sink's share where there are any.
 double normalize_error(const AttentionParams& params, const Arithmetic& arithmetic);
 /// Format of the operands of P V.

@@ -19,6 +19,7 @@
 
 #include "oracle/budget.h"
 #include "oracle/exp64.h"
+#include "oracle/function_errors.h"
 #include "oracle/ops/merge/analysis.h"
 #include "oracle/ops/merge/layouts.h"
 
@@ -28,7 +29,6 @@ namespace {
 constexpr double kInf = std::numeric_limits<double>::infinity();
 constexpr double kLn2 = 0x1.62e42fefa39efp-1;
 constexpr double kLog2E = 0x1.71547652b82fep0;
-constexpr double kLg2 = 0x1p-22;       // lg2.approx: absolute in (0.5, 2), relative elsewhere
 constexpr double kSlack = 1 + 0x1p-8;  // products of two first-order terms, and fp64 rounding of the bound itself
 
 double expm1_upper(double x) { return x <= 1 ? x + x * x : exp64(x); }
@@ -52,7 +52,7 @@ class MergeBudget {
         a_(a),
         arith_(arithmetic),
         dv_(a.o.size()) {
-    ex2_ = arithmetic.exponential == Exponential::kEx2Approx ? 2.5 * 0x1p-23 : 9e-5;
+    ex2_ = exponential_error(arithmetic.exponential);
     normalize_ = arithmetic.normalize == Normalize::kReciprocal ? 3 * kU32
                  : arithmetic.normalize == Normalize::kDivide   ? 2 * kU32
                                                                 : 6 * kU32;

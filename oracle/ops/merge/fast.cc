@@ -10,6 +10,7 @@
 #include <limits>
 
 #include "oracle/exp64.h"
+#include "oracle/function_errors.h"
 #include "oracle/ops/merge/analysis.h"
 #include "oracle/ops/merge/layouts.h"
 
@@ -50,10 +51,7 @@ void append(Bound& bound, const MergeProblem& problem, const MergeRow& row, cons
 std::vector<std::string> assumptions(const Arithmetic& a) {
   std::vector<std::string> all{
       "T0: no legal arithmetic of the declared enums gives a rejected value; intermediates are fp32",
-      a.exponential == Exponential::kEx2Approx
-          ? "exp2 is within 2 ulp of the correctly rounded result; exp2(0) = 1"
-          : "exp2 is within 9e-5 of the exact value (a degree-3 polynomial or better); exp2(0) = 1",
-      "log2 is within 2^-22, the reciprocal within 1 ulp of the correctly rounded result"};
+      exponential_assumption(a.exponential), kLogAssumption};
   if (a.normalize != Normalize::kReciprocal && a.normalize != Normalize::kDivide)
     all.emplace_back(
         "parts may be merged one after the other, each merge leaving fp32 o and LSE; trees of merges are not covered");

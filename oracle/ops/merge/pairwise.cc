@@ -13,6 +13,7 @@
 
 #include "oracle/budget.h"
 #include "oracle/exp64.h"
+#include "oracle/function_errors.h"
 #include "oracle/ops/merge/analysis.h"
 
 namespace assay {
@@ -30,7 +31,7 @@ ChainBound bound_chain(const MergeRow& row, const MergeAnalysis& a, double log_b
                        bool forward) {
   constexpr double kSlack = 1 + 0x1p-20;  // fp64 rounding of the bound itself; second-order terms are written out
   const std::size_t dv = a.o.size(), parts = row.part.size();
-  const double ex2 = arithmetic.exponential == Exponential::kEx2Approx ? 2.5 * 0x1p-23 : 9e-5;
+  const double ex2 = exponential_error(arithmetic.exponential);
   const double round = 2 * kU32 + 3 * kU32;
   const bool converts = arithmetic.scale_form != ScaleForm::kOnScore;
   const auto at = [&](std::size_t step) { return forward ? step : parts - 1 - step; };

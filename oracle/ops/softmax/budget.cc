@@ -28,6 +28,7 @@
 
 #include "oracle/budget.h"
 #include "oracle/exp64.h"
+#include "oracle/function_errors.h"
 #include "oracle/ops/softmax/analysis.h"
 #include "oracle/ops/softmax/layouts.h"
 
@@ -37,9 +38,6 @@ namespace {
 constexpr double kInf = std::numeric_limits<double>::infinity();
 constexpr double kLn2 = 0x1.62e42fefa39efp-1;
 constexpr double kLog2E = 0x1.71547652b82fep0;
-constexpr double kEx2Approx = 2.5 * 0x1p-23;  // 2 ulp from the correctly rounded result
-constexpr double kPolynomial3 = 9e-5;         // its published coefficients give 8.8e-5
-constexpr double kLg2 = 0x1p-22;              // lg2.approx: absolute in (0.5, 2), relative elsewhere
 constexpr double kSlack = 1 + 0x1p-8;  // products of two first-order terms, and fp64 rounding of the bound itself
 
 /// The parts of a tau, scaled to sum to it.
@@ -73,7 +71,7 @@ SoftmaxBudget::SoftmaxBudget(const SoftmaxParams& params, const SoftmaxRow& row,
       finite_(finite),
       arith_(arithmetic),
       bias_(params.data_mask == DataMask::kAdditive),
-      ex2_(arithmetic.exponential == Exponential::kEx2Approx ? kEx2Approx : kPolynomial3) {
+      ex2_(exponential_error(arithmetic.exponential)) {
   normalize_ = arithmetic.normalize == Normalize::kReciprocal ? 3 * kU32
                : arithmetic.normalize == Normalize::kDivide   ? 2 * kU32
                                                               : 6 * kU32;

@@ -10,6 +10,7 @@
 #include <limits>
 
 #include "oracle/exp64.h"
+#include "oracle/function_errors.h"
 #include "oracle/ops/softmax/analysis.h"
 #include "oracle/ops/softmax/layouts.h"
 
@@ -96,10 +97,7 @@ std::vector<std::string> assumptions(const Arithmetic& a) {
   std::vector<std::string> all{
       "T0: no legal arithmetic of the declared enums gives a rejected value; intermediates are fp32, the order of the "
       "row sum is free",
-      a.exponential == Exponential::kEx2Approx
-          ? "exp2 is within 2 ulp of the correctly rounded result; exp2(0) = 1"
-          : "exp2 is within 9e-5 of the exact value (a degree-3 polynomial or better); exp2(0) = 1",
-      "log2 is within 2^-22, the reciprocal within 1 ulp of the correctly rounded result"};
+      exponential_assumption(a.exponential), kLogAssumption};
   if (a == Arithmetic{})
     all.emplace_back(
         "nothing is declared: the bound is the union over the family: scale folded or on x; maximum known before, or "
