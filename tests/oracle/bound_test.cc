@@ -125,7 +125,8 @@ TEST(BoundTerms, AddUpToTheBound) {
             sum += terms[t].outputs[k][i];
           }
           const double tau = e.bound.outputs[k].tau[i];
-          ASSERT_GE(sum, tau * (1 - 1e-3)) << kernel.name << " " << full << " element " << i;
+          // The bound may come from sums over the keys, a little above the terms taken key by key.
+          ASSERT_GE(sum, tau * (1 - 5e-3)) << kernel.name << " " << full << " element " << i;
           ASSERT_LE(sum, tau * 1.03) << kernel.name << " " << full << " element " << i;
         }
     }

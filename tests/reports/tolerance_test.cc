@@ -149,7 +149,7 @@ TEST(ToleranceText, FitsATerminalAndNamesEveryFault) {
       if (one.starts_with("case ")) continue;
       EXPECT_LE(one.size(), 100U) << one;
     }
-    for (const FaultReport& fault : report.faults) EXPECT_NE(text.find(fault.fault.name), std::string::npos);
+    for (const FaultFloors& fault : report.faults) EXPECT_NE(text.find(fault.fault.name), std::string::npos);
   }
 }
 
@@ -159,7 +159,7 @@ TEST(ToleranceJson, HasWhatTheTextHas) {
   EXPECT_EQ(json.at("outputs").size(), 2U);
   EXPECT_EQ(json.at("detection_floors").size(), report.faults.size());
   EXPECT_EQ(json.at("detection_floors").at(0).at("floors").at(0).at("outputs").at(0).at("size").get<double>(),
-            report.faults[0].floors[0][0].floor.size);
+            report.faults[0].floors[0][0].size);
   EXPECT_EQ(json.at("tolerance").at("wrong_outputs").size(), report.rule->wrong.size());
   EXPECT_FALSE(json.at("assumptions").empty());
 }
