@@ -1,80 +1,16 @@
-// exp64, exp2_64, log64 and tanh64 from + - * / and bit operations, with the proofs of their bounds.
+// exp64, exp2_64, log64 and tanh64 from + - * / and bit operations, with the proofs of their bounds (of exp64: in
+// exp64_core.h).
 #include "oracle/exp64.h"
 
-#include <bit>
-#include <cstdint>
-#include <limits>
-
-#include "oracle/simd.h"
-
-// Throughout, u = 2^-53: one rounding to nearest has relative error <= u, and absolute error <= half the spacing of the
-// result's binade (u/2 in [1/2, 1), u/4 in [1/4, 1/2), ...). Products of two errors are below 2^-100 and left out;
-// every sum below leaves more room than that.
+#include "oracle/exp64_core.h"
 
 namespace assay {
 namespace {
 
+using namespace exp64_detail;
+
 constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
-// ln 2 = kLn2High + kLn2Low + 2^-103: kLn2High has 42 significant bits (a multiple of 2^-42), so its product with an
-// integer of 11 bits is exact.
-constexpr double kLn2High = 0x1.62e42fefa3800p-1;
-constexpr double kLn2Low = 0x1.ef35793c76730p-45;
-constexpr double kLn2 = 0x1.62e42fefa39efp-1;  // ln 2 - 2^-55.2
-constexpr double kLog2E = 0x1.71547652b82fep+0;
-constexpr double kRoundMagic = 0x1.8p52;  // adding it rounds |x| < 2^51 to an integer, which then fills the low bits
-
-std::uint64_t bits_of(double x) { return std::bit_cast<std::uint64_t>(x); }
-double from_bits(std::uint64_t bits) { return std::bit_cast<double>(bits); }
-// e^r for |r| <= 0.34658 (ln 2 / 2 with room for the rounding of x log2 e).
-//
-// Method: 1 + (r + r^2 q(r)), q the Taylor series up to r^11/13!, summed as A(r^2) + r B(r^2). Cut off: r^14/14! < 0.04
-// u. Rounding: A = 1/2 + r^2 A1 with r^2 <= 0.1202 and A1 <= 0.0419, known to 5u: error <= 0.03u + u/2. r B <= 0.0581,
-// B known to 2.1u: error <= 0.19u. Their sum q, in [0.44, 0.57]: u/2 more, together 1.22u. r^2 q: error <= 0.1202
-// * 1.22u
-// + 2u * 0.1202 * 0.564 <= 0.29u. r + r^2 q lies below 0.4143 in magnitude: u/4 more. The last sum: u for r > 0, where
-// the result is >= 1; u/2 for r < 0, where it is >= 0.7071.
-//   r > 0: (1 + 0.25 + 0.29 + 0.04) u <= 1.58 u,   r < 0: (0.5 + 0.25 + 0.29 + 0.04) u / 0.7071 <= 1.53 u, both
-//   relative.
-[[gnu::always_inline]] inline double expm1_reduced(double r) {
-  const double z = r * r;
-  double a = 1.0 / 479001600;
-  a = a * z + 1.0 / 3628800;
-  a = a * z + 1.0 / 40320;
-  a = a * z + 1.0 / 720;
-  a = a * z + 1.0 / 24;
-  a = a * z + 0.5;
-  double b = 1.0 / 6227020800;
-  b = b * z + 1.0 / 39916800;
-  b = b * z + 1.0 / 362880;
-  b = b * z + 1.0 / 5040;
-  b = b * z + 1.0 / 120;
-  b = b * z + 1.0 / 6;
-  return r + z * (a + r * b);
-}
-[[gnu::always_inline]] inline double exp_reduced(double r) { return 1.0 + expm1_reduced(r); }
-
-// p 2^k, where t = kRoundMagic + k and |k| < 2048. Two factors, of halves of k: the first product is exact, so a
-// subnormal result is rounded once (error <= 2^-1075), and overflow gives infinity.
-double scale_by(double p, double t) {
-  const std::uint64_t k = bits_of(t) - bits_of(kRoundMagic) + 4096;  // positive, so that a logical shift halves it
-  const std::uint64_t first = k >> 1;
-  const std::uint64_t second = k - first;
-  return p * from_bits((first - 2048 + 1023) << 52) * from_bits((second - 2048 + 1023) << 52);
-}
-
-// x = k ln 2 + r. x - k kLn2High is exact: for k != 0, |x| >= 1/4, so both terms and their difference, below 1/2, are
-// multiples of 2^-54. k kLn2Low is below 2^-33 and rounded within 2^-86. So r has the one rounding of the subtraction,
-// u/4, which is also its relative effect on e^r. Total: 1.58 u + 0.25 u + 2^-85 < 2 u.
-[[gnu::always_inline]] inline double exp_core(double x) {
-  const double low = select(x < -1000.0, -1000.0, x);  // e^-1000 is zero, e^1000 infinite, and k stays within 11 bits
-  const double c = select(low > 1000.0, 1000.0, low);
-  const double t = c * kLog2E + kRoundMagic;
-  const double k = t - kRoundMagic;
-  const double r = (c - k * kLn2High) - k * kLn2Low;
-  const double y = scale_by(exp_reduced(r), t);
-  return select(x != x, kNan, y);
-}
 
 // x = k + f exactly, |f| <= 1/2, r = f ln 2: u/4 for the rounding, 1/2 * 2^-55.2 < 0.11 u for the constant. Total 1.94
 // u.
@@ -159,8 +95,9 @@ double log64(double x) { return log_core(x); }
 double tanh64(double x) { return tanh_core(x); }
 
 ASSAY_HOT void exp64(const double* x, double* y, std::size_t n) {
-  ASSAY_VECTORIZE
-  for (std::size_t i = 0; i < n; ++i) y[i] = exp_core(x[i]);
+  std::size_t i = 0;
+  for (; i + kVec <= n; i += kVec) store(y + i, exp_core(load(x + i)));
+  for (; i < n; ++i) y[i] = exp_core(x[i]);
 }
 
 ASSAY_HOT void exp2_64(const double* x, double* y, std::size_t n) {

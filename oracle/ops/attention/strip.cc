@@ -207,8 +207,7 @@ void Strip::weigh_tiles(std::size_t r, const Fill& fill) {
     if (from == to) continue;
     double t[kKeyTile];
     fill(tile, from, to, t);
-    exp64(t + from, w + from, to - from);
-    round_weights(rounding_, to - from, w + from, sums);
+    exp_weights(rounding_, t + from, to - from, w + from, sums);
     if (!line.alike || uniform_) continue;
     const double* magnitude = line.exact_magnitudes ? magnitudes_.data() + chunk(tile, r) : head_->k_norm.data() + start;
     add_moments(w + from, t + from, magnitude + from, to - from, moments);

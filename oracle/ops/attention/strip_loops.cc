@@ -3,8 +3,9 @@
 
 #include <bit>
 
+#include "oracle/exp64_core.h"
 #include "oracle/ops/attention/analysis.h"
-#include "oracle/simd.h"
+#include "oracle/vec.h"
 
 namespace assay {
 namespace {
@@ -16,24 +17,47 @@ constexpr double kLeast32 = 0x1p-90;  // times the least v_abs: a normal number
   return std::bit_cast<double>((std::bit_cast<std::uint64_t>(w) + half) & mask);
 }
 
+[[gnu::always_inline]] inline double largest_lane(Vec x) {
+  double largest = x[0];
+  for (std::size_t l = 1; l < kVec; ++l) largest = x[l] > largest ? x[l] : largest;
+  return largest;
+}
+
+/// The largest of `least` and n numbers.
+[[gnu::always_inline]] inline double largest_from(double least, const double* x, std::size_t n) {
+  Vec high[4];
+  for (Vec& v : high) v = Vec{} + least;
+  std::size_t i = 0;
+  for (; i + kSumLanes <= n; i += kSumLanes)
+    for (std::size_t k = 0; k < 4; ++k)
+      high[k] = select(load(x + i + k * kVec) > high[k], load(x + i + k * kVec), high[k]);
+  for (std::size_t k = 1; k < 4; ++k) high[0] = select(high[k] > high[0], high[k], high[0]);
+  double largest = largest_lane(high[0]);
+  for (; i < n; ++i) largest = x[i] > largest ? x[i] : largest;
+  return largest;
+}
+
 }  // namespace
 
 ASSAY_HOT void find_extremes(const double* s, std::size_t n, Extremes& extremes) {
-  double low[kSumLanes], high[kSumLanes], poison[kSumLanes];
-  for (std::size_t l = 0; l < kSumLanes; ++l) low[l] = extremes.low[l], high[l] = extremes.high[l], poison[l] = extremes.poison[l];
+  Lanes16 low(extremes.low), high(extremes.high), poison(extremes.poison);
   std::size_t i = 0;
   for (; i + kSumLanes <= n; i += kSumLanes)
-    for (std::size_t l = 0; l < kSumLanes; ++l) {
-      low[l] = s[i + l] < low[l] ? s[i + l] : low[l];
-      high[l] = s[i + l] > high[l] ? s[i + l] : high[l];
-      poison[l] += s[i + l] * 0;
+    for (std::size_t k = 0; k < Lanes16::kVecs; ++k) {
+      const Vec x = load(s + i + k * kVec);
+      low.v[k] = select(x < low.v[k], x, low.v[k]);
+      high.v[k] = select(x > high.v[k], x, high.v[k]);
+      poison.v[k] += x * 0.0;
     }
+  low.store_to(extremes.low);
+  high.store_to(extremes.high);
+  poison.store_to(extremes.poison);
   for (std::size_t l = 0; i + l < n; ++l) {
-    low[l] = s[i + l] < low[l] ? s[i + l] : low[l];
-    high[l] = s[i + l] > high[l] ? s[i + l] : high[l];
-    poison[l] += s[i + l] * 0;
+    const double x = s[i + l];
+    extremes.low[l] = x < extremes.low[l] ? x : extremes.low[l];
+    extremes.high[l] = x > extremes.high[l] ? x : extremes.high[l];
+    extremes.poison[l] += x * 0;
   }
-  for (std::size_t l = 0; l < kSumLanes; ++l) extremes.low[l] = low[l], extremes.high[l] = high[l], extremes.poison[l] = poison[l];
 }
 
 ASSAY_HOT void shift_scores(double factor, double reference, const double* s, std::size_t n, double* t) {
@@ -44,15 +68,7 @@ ASSAY_HOT void find_shallowest(const double* t, std::size_t from, std::size_t to
   constexpr std::size_t kRun = KeySums::kBlock;
   while (from < to) {
     const std::size_t end = (from / kRun + 1) * kRun < to ? (from / kRun + 1) * kRun : to;
-    double high[kSumLanes];
-    for (std::size_t l = 0; l < kSumLanes; ++l) high[l] = -std::numeric_limits<double>::infinity();
-    std::size_t i = from;
-    for (; i + kSumLanes <= end; i += kSumLanes)
-      for (std::size_t l = 0; l < kSumLanes; ++l) high[l] = t[i + l] > high[l] ? t[i + l] : high[l];
-    for (std::size_t l = 0; i + l < end; ++l) high[l] = t[i + l] > high[l] ? t[i + l] : high[l];
-    double largest = high[0];
-    for (double lane : high) largest = lane > largest ? lane : largest;
-    out[from / kRun] = 0.0 - largest;
+    out[from / kRun] = 0.0 - largest_from(-std::numeric_limits<double>::infinity(), t + from, end - from);
     from = end;
   }
 }
@@ -66,30 +82,33 @@ WeightRounding::WeightRounding(Format input, int bits) {
   low32 = (std::uint64_t{1} << (53 - (24 - value_bits))) - 1;
 }
 
-ASSAY_HOT void round_weights(const WeightRounding& rounding, std::size_t n, double* w, WeightSums& sums) {
+ASSAY_HOT void exp_weights(const WeightRounding& rounding, const double* t, std::size_t n, double* w,
+                           WeightSums& sums) {
   const std::uint64_t half = rounding.half, mask = rounding.mask;
-  double weights[kSumLanes], squares[kSumLanes];
-  for (std::size_t l = 0; l < kSumLanes; ++l) weights[l] = sums.weights[l], squares[l] = sums.squares[l];
+  Lanes16 weights(sums.weights), squares(sums.squares);
   for (std::size_t i = 0; i < n; i += kSumLanes)
-    for (std::size_t l = 0; l < kSumLanes; ++l) {
-      const double kept = select(w[i + l] < kWeightFloor, 0.0, w[i + l]);
-      const double x = rounded(kept, half, mask);
-      w[i + l] = x;
-      weights[l] += x;
-      squares[l] += x * x;
+    for (std::size_t k = 0; k < Lanes16::kVecs; ++k) {
+      const Vec x = exp64_detail::exp_of_weight(load(t + i + k * kVec)), kept = select(x < kWeightFloor, Vec{}, x);
+      const Vec y = from_bits((bits_of(kept) + half) & mask);
+      store(w + i + k * kVec, y);
+      weights.v[k] += y;
+      squares.v[k] += y * y;
     }
-  for (std::size_t l = 0; l < kSumLanes; ++l) sums.weights[l] = weights[l], sums.squares[l] = squares[l];
+  weights.store_to(sums.weights);
+  squares.store_to(sums.squares);
 }
 
 ASSAY_HOT void add_moments(const double* w, const double* t, const double* x, std::size_t n, MomentSums& sums) {
-  double depth[kSumLanes], other[kSumLanes];
-  for (std::size_t l = 0; l < kSumLanes; ++l) depth[l] = sums.depth[l], other[l] = sums.x[l];
+  Lanes16 depth(sums.depth), other(sums.x);
   for (std::size_t i = 0; i < n; i += kSumLanes)
-    for (std::size_t l = 0; l < kSumLanes; ++l) {
-      depth[l] += select(w[i + l] > 0, w[i + l] * -t[i + l], 0.0);
-      other[l] += w[i + l] * x[i + l];
+    for (std::size_t k = 0; k < Lanes16::kVecs; ++k) {
+      const std::size_t j = i + k * kVec;
+      const Vec of = load(w + j);
+      depth.v[k] += select(of > 0.0, of * -load(t + j), Vec{});
+      other.v[k] += of * load(x + j);
     }
-  for (std::size_t l = 0; l < kSumLanes; ++l) sums.depth[l] = depth[l], sums.x[l] = other[l];
+  depth.store_to(sums.depth);
+  other.store_to(sums.x);
 }
 
 ASSAY_HOT void scale_weights(const WeightRounding& rounding, const double* factor, std::size_t n, double* w) {
@@ -129,31 +148,19 @@ ASSAY_HOT void describe_keys(double factor, double reference, double q_norm, con
 }
 
 ASSAY_HOT double largest_beyond(double limit, const double* spread, const double* x, std::size_t n) {
-  double lanes[kSumLanes] = {};
+  Vec high[2] = {};
   std::size_t i = 0;
-  for (; i + kSumLanes <= n; i += kSumLanes)
-    for (std::size_t l = 0; l < kSumLanes; ++l) {
-      const double kept = select(spread[i + l] > limit, x[i + l], 0.0);
-      lanes[l] = kept > lanes[l] ? kept : lanes[l];
+  for (; i + 2 * kVec <= n; i += 2 * kVec)
+    for (std::size_t k = 0; k < 2; ++k) {
+      const Vec kept = select(load(spread + i + k * kVec) > limit, load(x + i + k * kVec), Vec{});
+      high[k] = select(kept > high[k], kept, high[k]);
     }
-  for (std::size_t l = 0; i + l < n; ++l) {
-    const double kept = select(spread[i + l] > limit, x[i + l], 0.0);
-    lanes[l] = kept > lanes[l] ? kept : lanes[l];
-  }
-  double largest = 0;
-  for (double lane : lanes) largest = lane > largest ? lane : largest;
+  double largest = largest_lane(select(high[0] > high[1], high[0], high[1]));
+  for (; i < n; ++i)
+    if (spread[i] > limit && x[i] > largest) largest = x[i];
   return largest;
 }
 
-ASSAY_HOT double largest_of(const double* x, std::size_t n) {
-  double lanes[kSumLanes] = {};
-  std::size_t i = 0;
-  for (; i + kSumLanes <= n; i += kSumLanes)
-    for (std::size_t l = 0; l < kSumLanes; ++l) lanes[l] = x[i + l] > lanes[l] ? x[i + l] : lanes[l];
-  for (std::size_t l = 0; i + l < n; ++l) lanes[l] = x[i + l] > lanes[l] ? x[i + l] : lanes[l];
-  double largest = 0;
-  for (double lane : lanes) largest = lane > largest ? lane : largest;
-  return largest;
-}
+ASSAY_HOT double largest_of(const double* x, std::size_t n) { return largest_from(0, x, n); }
 
 }  // namespace assay

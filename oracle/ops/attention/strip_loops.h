@@ -54,8 +54,9 @@ struct WeightSums {
   }
 };
 
-/// Rounds n weights (a multiple of 16, the first of a key that is one) in place and adds them up.
-void round_weights(const WeightRounding& rounding, std::size_t n, double* w, WeightSums& sums);
+/// w = round(e^t), n of them (a multiple of 16, the first of a key that is one), added up. Bits of exp64 where t <=
+/// 700.
+void exp_weights(const WeightRounding& rounding, const double* t, std::size_t n, double* w, WeightSums& sums);
 
 /// Sums of w (-t) and of w x over weights above 0, by lanes like WeightSums.
 struct MomentSums {
