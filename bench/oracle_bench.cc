@@ -16,6 +16,7 @@
 #include "bench/mpfr_attention.h"
 #include "bench/peak_memory.h"
 #include "cases/materialize.h"
+#include "oracle/aligned.h"
 #include "oracle/error.h"
 #include "oracle/ops/attention/row_truth.h"
 #include "oracle/panel_gemm.h"
@@ -226,6 +227,7 @@ GrowthRow growth(std::int64_t queries, std::int64_t keys, std::int64_t d) {
   GrowthRow row{.queries = queries, .keys = keys, .d = d, .ns_per_score = 0, .peak_bytes = 0, .operand_bytes = 0, .score_array_bytes = 0};
   for (const Tensor& tensor : setup.problem().inputs) row.operand_bytes += static_cast<double>(tensor.bytes.size());
   row.score_array_bytes = 8 * setup.scores();
+  drop_large_arrays();
   const PeakMemory peak;
   setup.evaluate(declared);
   row.peak_bytes = peak.growth();

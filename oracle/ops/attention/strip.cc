@@ -127,7 +127,8 @@ void Strip::evaluate(const HeadOperands& head, std::span<const AttentionRow> row
 void Strip::score_rows() {
   const auto d = static_cast<std::size_t>(head_->dim_qk);
   const std::size_t size = (end_tile_ - first_tile_) * rows_ * stride_;
-  if (scores_.size() < size) scores_.resize(size), weights_.resize(size);
+  make_room(scores_, size);
+  make_room(weights_, size);
   q_stride_ = d + kSkew;
   q_.resize(rows_ * q_stride_);
   a_.resize(rows_);
@@ -171,7 +172,7 @@ void Strip::score_magnitudes() {
     if (line.exact_magnitudes) rows.push_back(r);
   }
   if (rows.empty()) return;
-  if (magnitudes_.size() < scores_.size()) magnitudes_.resize(scores_.size());
+  make_room(magnitudes_, scores_.size());
   q_magnitudes_.resize(rows.size() * q_stride_);
   for (std::size_t i = 0; i < rows.size(); ++i) {
     double* q = q_magnitudes_.data() + i * q_stride_;
