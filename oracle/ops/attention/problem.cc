@@ -111,9 +111,22 @@ void AttentionProblem::admissible_keys(const AttentionRow& row, std::vector<std:
   keys.clear();
   if (params_.data_mask == DataMask::kList) return listed_keys(row, keys);
   const auto [first, end] = key_span(row);
-  const bool all = !masks_inside();
-  for (std::int64_t j = first; j < end; ++j)
-    if (all || kept_by_data(row, j)) keys.push_back(static_cast<std::int32_t>(j));
+  if (first >= end) return;
+  const auto collect = [&, first = first, end = end](const auto& kept) {
+    keys.resize(static_cast<std::size_t>(end - first));
+    std::size_t n = 0;
+    for (std::int64_t j = first; j < end; ++j) {
+      keys[n] = static_cast<std::int32_t>(j);
+      n += kept(j) ? 1 : 0;
+    }
+    keys.resize(n);
+  };
+  if (!masks_inside()) return collect([](std::int64_t) { return true; });
+  if (params_.data_mask != DataMask::kBool || params_.segments)
+    return collect([&](std::int64_t j) { return kept_by_data(row, j); });
+  const std::int64_t start = mask_.element(row.batch, row.head, row.query, 0),
+                     step = mask_.element(row.batch, row.head, row.query, 1) - start;
+  collect([&](std::int64_t j) { return mask_.code(start + j * step) != 0; });
 }
 
 double AttentionProblem::alibi(const AttentionRow& row, std::int64_t key) const {
