@@ -48,6 +48,14 @@ Check workers() {
                                               mutants > 0 ? "" : " (no assay_mutants beside this program)")};
 }
 
+/// No device is no fault of the machine: device kernels are skipped then.
+Check device() {
+  const DeviceInfo info = open_fleet(std::chrono::seconds(60))->device();
+  if (!info.absent.empty()) return {"device", true, "none: " + info.absent + "; device kernels are skipped"};
+  return {"device", true, fmt::format("{}; {} multiprocessors, {:.1f} GiB", info.text(), info.multiprocessors,
+                                      static_cast<double>(info.memory) / (1 << 30))};
+}
+
 Check data() {
   std::size_t cases = 0;
   for (const char* suite : {"real", "llm_like", "smoke", "edge"}) cases += suite_cases(suite).size();
@@ -66,7 +74,8 @@ Check guarded(const std::string& name, Check (*run)()) {
 
 int doctor(bool json) {
   const nlohmann::json where = environment();
-  const std::vector<Check> checks{guarded("workers", workers), guarded("data", data), guarded("oracle", oracle_self_test)};
+  const std::vector<Check> checks{guarded("workers", workers), guarded("device", device), guarded("data", data),
+                                  guarded("oracle", oracle_self_test)};
   bool ok = true;
   nlohmann::json out = nlohmann::json::array();
   for (const Check& check : checks) {
@@ -79,7 +88,6 @@ int doctor(bool json) {
   }
   fmt::print("{}\n", where.dump(2));
   for (const Check& check : checks) fmt::print("{:<8} {:<4} {}\n", check.name, check.ok ? "ok" : "FAIL", check.text);
-  if (where["gpu"] == "none") fmt::print("gpu      none: nothing here needs one; device checks are skipped\n");
   return ok ? 0 : 3;
 }
 

@@ -11,15 +11,19 @@
 namespace assay {
 namespace {
 
+std::filesystem::path program(bool mutants) {
+  const std::filesystem::path self = std::filesystem::read_symlink("/proc/self/exe");
+  if (!mutants) return self;
+  const char* named = std::getenv("ASSAY_MUTANTS");
+  return named != nullptr ? named : (self.parent_path() / "assay_mutants").string();
+}
+
 class Fleet final : public Runner {
  public:
   explicit Fleet(std::chrono::milliseconds deadline) {
-    const std::filesystem::path self = std::filesystem::read_symlink("/proc/self/exe");
-    own_ = worker_runner({.command = {self.string(), "worker"}, .deadline = deadline});
-    const char* named = std::getenv("ASSAY_MUTANTS");
-    const std::filesystem::path mutants = named ? named : (self.parent_path() / "assay_mutants").string();
-    if (std::filesystem::exists(mutants))
-      mutants_ = worker_runner({.command = {mutants.string(), "worker"}, .deadline = deadline});
+    own_ = worker_runner({.command = worker_command(false), .deadline = deadline});
+    if (std::filesystem::exists(program(true)))
+      mutants_ = worker_runner({.command = worker_command(true), .deadline = deadline});
   }
 
   std::vector<KernelIdentity> kernels() override {
@@ -28,6 +32,18 @@ class Fleet final : public Runner {
       for (KernelIdentity& identity : mutants_->kernels())
         if (identity.mutant) all.push_back(std::move(identity));
     return all;
+  }
+
+  DeviceInfo device() override { return own_->device(); }
+
+  void set_fill(int fill) override {
+    own_->set_fill(fill);
+    if (mutants_) mutants_->set_fill(fill);
+  }
+
+  void restart() override {
+    own_->restart();
+    if (mutants_) mutants_->restart();
   }
 
   RunOutcome run(std::string_view kernel, const Params& params, const std::vector<Tensor>& inputs,
@@ -45,6 +61,12 @@ class Fleet final : public Runner {
 
 }  // namespace
 
+std::vector<std::string> worker_command(bool mutants) {
+  const std::filesystem::path path = program(mutants);
+  if (!std::filesystem::exists(path)) throw EnvironmentError("there is no mutant program " + path.string());
+  return {path.string(), "worker"};
+}
+
 std::unique_ptr<Runner> open_fleet(std::chrono::milliseconds deadline) { return std::make_unique<Fleet>(deadline); }
 
 std::vector<KernelIdentity> choose_kernels(Runner& fleet, const std::vector<std::string>& names) {
@@ -56,7 +78,8 @@ std::vector<KernelIdentity> choose_kernels(Runner& fleet, const std::vector<std:
       const bool wanted = name == "correct" ? !kernel.mutant : name == "mutants" ? kernel.mutant : kernel.name == name;
       if (!wanted) continue;
       found = true;
-      const bool known = std::any_of(chosen.begin(), chosen.end(), [&](const auto& k) { return k.name == kernel.name; });
+      const bool known =
+          std::any_of(chosen.begin(), chosen.end(), [&](const auto& k) { return k.name == kernel.name; });
       if (!known) chosen.push_back(kernel);
     }
     if (!found) throw InputError("kernel '" + name + "' is unknown; `assay list kernels` shows them");

@@ -30,8 +30,8 @@ Json ops() {
 Json kernels() {
   Json out = Json::array();
   for (const KernelIdentity& k : open_fleet(std::chrono::seconds(60))->kernels())
-    out.push_back({{"name", k.name}, {"op", k.op}, {"dtypes", k.dtypes}, {"mutant", k.mutant}, {"expects", k.expects},
-                   {"summary", k.summary}});
+    out.push_back({{"name", k.name}, {"op", k.op}, {"dtypes", k.dtypes}, {"mutant", k.mutant}, {"device", k.device},
+                   {"expects", k.expects}, {"summary", k.summary}});
   return out;
 }
 
@@ -72,6 +72,7 @@ void print_rows(const std::string& what, const Json& rows) {
     if (row.contains("cases")) note = fmt::format("{} cases", row["cases"].get<std::size_t>());
     if (row.contains("id")) note = row["id"].get<std::string>();
     if (row.value("mutant", false)) note = "mutant, expects " + (row["expects"] == "" ? "unclassified" : row["expects"].get<std::string>());
+    if (row.value("device", false)) note += note.empty() ? "device" : ", device";
     fmt::print("  {:<32} {}{}\n", row["name"].get<std::string>() + arguments_of(row),
                note.empty() ? "" : "[" + note + "] ", row["summary"].get<std::string>());
     if (row.contains("params"))

@@ -11,6 +11,7 @@
 #include "cases/materialize.h"
 #include "failure_catalog/classify.h"
 #include "oracle/measure.h"
+#include "reports/view.h"
 
 namespace assay {
 namespace {
@@ -28,10 +29,9 @@ std::optional<Verdict> verdict_of_run(const RunOutcome& run) {
     case RunStatus::kHung: return verdict(CaseVerdict::kHung);
     case RunStatus::kOk: break;
   }
-  if (!run.guard_broken && !run.inputs_changed) return std::nullopt;
+  if (run.broken.empty()) return std::nullopt;
   return Verdict{.kind = CaseVerdict::kUnclassified, .level = "invariant", .mode = {},
-                 .evidence = run.guard_broken ? "the kernel wrote outside the elements of its outputs"
-                                              : "the kernel changed an input",
+                 .evidence = fmt::format("the kernel {}", fmt::join(run.broken, "; ")),
                  .reason = {}};
 }
 
@@ -131,6 +131,18 @@ std::optional<std::string> refused_op(const std::vector<KernelIdentity>& kernels
   return std::nullopt;
 }
 
+bool failed(const Verdict& verdict) {
+  return verdict.kind == CaseVerdict::kFinding || verdict.kind == CaseVerdict::kUnclassified;
+}
+
+/// Runs that wrote different bits are a failure, whatever the first of them wrote.
+void add_difference(Verdict& verdict, const std::string& difference) {
+  if (failed(verdict))
+    verdict.evidence += "; " + difference;
+  else
+    verdict = {.kind = CaseVerdict::kUnclassified, .level = "invariant", .mode = {}, .evidence = difference, .reason = {}};
+}
+
 RunOutcome skipped(std::string reason) {
   RunOutcome outcome;
   outcome.status = RunStatus::kSkipped;
@@ -144,6 +156,7 @@ Record judge_outputs(const Case& c, const Problem& problem, const Arithmetic& de
   Record record;
   record.case_line = print_case(c);
   record.variant = run.facts.variant;
+  record.device = run.facts.device;
   record.declared = declared;
   if (const std::optional<Verdict> verdict = verdict_of_run(run)) {
     record.verdict = *verdict;
@@ -167,19 +180,31 @@ Record judge_outputs(const Case& c, const Problem& problem, const Arithmetic& de
   return record;
 }
 
-Record run_problem(const Case& c, const Problem& problem, std::string_view kernel, Runner& runner, Level level) {
+Record run_problem(const Case& c, const Problem& problem, std::string_view kernel, Runner& runner, Level level,
+                   const Repeats& repeats) {
   const auto start = std::chrono::steady_clock::now();
   const std::optional<std::string> other_op = refused_op(runner.kernels(), kernel, c.op);
-  const RunOutcome run = other_op ? skipped(*other_op) : runner.run(kernel, problem.params, problem.inputs, problem.outputs);
+  RepeatedRun run;
+  if (other_op)
+    run.outcome = skipped(*other_op);
+  else
+    run = run_repeatedly(runner, kernel, problem, repeats.runs > 1 ? refilled(c) : Problem{}, repeats.runs);
   const double kernel_seconds = seconds_since(start);
-  Record record = judge_outputs(c, problem, run.declared, run, level);
+  Record record = judge_outputs(c, problem, run.outcome.declared, run.outcome, level);
+  if (run.difference.empty() && failed(record.verdict) && !run.outcome.outputs.empty())
+    run.difference = rerun_difference(runner, kernel, problem, run.outcome.outputs, repeats.reruns);
+  if (!run.difference.empty()) {
+    add_difference(record.verdict, run.difference);
+    record.repro = fmt::format("assay check {} --repeat {} --case {}", kernel, std::max(repeats.runs, 2),
+                               shell_quoted(record.case_line));
+  }
   record.kernel = kernel;
   record.kernel_seconds = kernel_seconds;
   return record;
 }
 
-Record run_case(const Case& c, std::string_view kernel, Runner& runner, Level level) {
-  return run_problem(c, materialize(c), kernel, runner, level);
+Record run_case(const Case& c, std::string_view kernel, Runner& runner, Level level, const Repeats& repeats) {
+  return run_problem(c, materialize(c), kernel, runner, level, repeats);
 }
 
 }  // namespace assay

@@ -34,6 +34,10 @@ enum class Fault : std::uint8_t {
   kSplitLost,              ///< the last of two or more parts is not merged
   kSumNotRescaled,         ///< l keeps its old scale when the maximum rises (online softmax)
   kMergeWithoutMax,        ///< a merge's weights are exp(lse), without subtracting the largest LSE
+  kSumOrderVaries,         ///< every other run adds up the row sum from the end (softmax): no run is wrong
+  kDeviceOverrun,          ///< one element is written behind the last (device softmax)
+  kWorkspaceUnset,         ///< device memory handed out without content is taken for zeros
+  kBarrierMissing,         ///< a reduction in shared memory has no barriers between its steps
   kMergeEmptyUnguarded,    ///< a merge does not ask whether a part is empty: (-inf) - (-inf)
 };
 

@@ -3,19 +3,29 @@
 
 #include <exception>
 
+#include "kernels/run_error.h"
+
 namespace assay {
 
-RunOutcome invoke(const Kernel& kernel, const Params& params, std::span<const TensorView> inputs,
-                  std::span<const OutputView> outputs) {
+RunOutcome invoke(const Kernel& kernel, const Call& call) {
   RunOutcome outcome;
   try {
-    if (const std::optional<std::string> reason = kernel.unsupported(params)) {
+    if (const std::optional<std::string> reason = kernel.unsupported(call.params)) {
       outcome.status = RunStatus::kSkipped;
       outcome.reason = *reason;
       return outcome;
     }
-    outcome.declared = kernel.declared(params);
-    outcome.facts = kernel.run(Call{params, inputs, outputs});
+    outcome.declared = kernel.declared(call.params);
+    outcome.facts = kernel.run(call);
+  } catch (const CannotRun& reason) {
+    outcome.status = RunStatus::kSkipped;
+    outcome.reason = reason.what();
+  } catch (const InvariantsBroken& error) {
+    outcome.broken = error.findings();
+  } catch (const ProcessSpoiled& error) {
+    outcome.status = RunStatus::kCrashed;
+    outcome.reason = error.what();
+    outcome.spoiled = true;
   } catch (const std::exception& error) {
     outcome.status = RunStatus::kCrashed;
     outcome.reason = std::string("exception: ") + error.what();
@@ -34,6 +44,7 @@ KernelIdentity identity_of(const Kernel& kernel) {
                           .summary = std::string(kernel.summary),
                           .expects = std::string(kernel.expects),
                           .mutant = kernel.mutant,
+                          .device = kernel.device,
                           .dtypes = {}};
   for (const Format format : kernel.formats) identity.dtypes.emplace_back(info(format).name);
   return identity;

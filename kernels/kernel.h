@@ -19,11 +19,15 @@ struct Call {
   const Params& params;
   std::span<const TensorView> inputs;
   std::span<const OutputView> outputs;
+  int fill = 0;  ///< 0 or 1: which of two patterns fills memory that is handed out without content (workspaces)
+  bool bare =
+      false;  ///< under a memory checker: device memory of exact size, no guards, no poison, no outputs brought back
 };
 
 /// What a run says about itself.
 struct RunFacts {
   std::string variant;  ///< e.g. "tile 64x64, 4 splits"
+  std::string device = {};  ///< device kernels: where it ran (DeviceInfo::text)
 };
 
 struct Kernel {

@@ -7,8 +7,8 @@
 
 #include <cerrno>
 #include <limits>
-#include <stdexcept>
 #include <nlohmann/json.hpp>
+#include <stdexcept>
 
 namespace assay {
 namespace {
@@ -75,13 +75,31 @@ Params params_from_json(const nlohmann::json& json) {
 
 nlohmann::json to_json(const KernelIdentity& identity) {
   return {{"name", identity.name},       {"op", identity.op},         {"summary", identity.summary},
-          {"expects", identity.expects}, {"mutant", identity.mutant}, {"dtypes", identity.dtypes}};
+          {"expects", identity.expects}, {"mutant", identity.mutant}, {"device", identity.device},
+          {"dtypes", identity.dtypes}};
 }
 
 KernelIdentity identity_from_json(const nlohmann::json& json) {
-  return {json.at("name").get<std::string>(),    json.at("op").get<std::string>(),
-          json.at("summary").get<std::string>(), json.at("expects").get<std::string>(),
-          json.at("mutant").get<bool>(),         json.at("dtypes").get<std::vector<std::string>>()};
+  return {json.at("name").get<std::string>(),
+          json.at("op").get<std::string>(),
+          json.at("summary").get<std::string>(),
+          json.at("expects").get<std::string>(),
+          json.at("mutant").get<bool>(),
+          json.at("device").get<bool>(),
+          json.at("dtypes").get<std::vector<std::string>>()};
+}
+
+nlohmann::json to_json(const DeviceInfo& device) {
+  return {{"absent", device.absent}, {"name", device.name},       {"capability", device.capability},
+          {"driver", device.driver}, {"runtime", device.runtime}, {"multiprocessors", device.multiprocessors},
+          {"memory", device.memory}};
+}
+
+DeviceInfo device_from_json(const nlohmann::json& json) {
+  return {json.at("absent").get<std::string>(),     json.at("name").get<std::string>(),
+          json.at("capability").get<std::string>(), json.at("driver").get<std::string>(),
+          json.at("runtime").get<std::string>(),    json.at("multiprocessors").get<int>(),
+          json.at("memory").get<std::int64_t>()};
 }
 
 Channel::Status Channel::send(const nlohmann::json& message, Clock::time_point deadline) {

@@ -7,15 +7,19 @@
 #include <string>
 #include <vector>
 
+#include "kernels/device_info.h"
 #include "kernels/runner.h"
 #include "oracle/arithmetic_json.h"
 
 namespace assay {
 
 // One JSON object per line in each direction; a reply carries its request's `id`.
-//   {verb: hello, id, memory_fd}               -> {id, kernels: [{name, op, summary, expects, mutant, dtypes}]}
-//   {verb: run, id, kernel, params, memory, inputs, outputs, deadline_ms}
-//                                              -> {id, status: ok | skipped | crashed, reason, variant, declared}
+//   {verb: hello, id, memory_fd}               -> {id, kernels: [{name, op, summary, expects, mutant, device, dtypes}]}
+//   {verb: run, id, kernel, params, memory, inputs, outputs, fill, bare, deadline_ms}
+//                                              -> {id, status: ok | skipped | crashed, reason, variant, device, broken,
+//                                                  declared, spoiled}; after spoiled: true the worker ends
+//   {verb: device, id}                         -> {id, device: {absent, name, capability, driver, runtime,
+//                                                  multiprocessors, memory}}
 //   {verb: bye, id}                            -> the worker exits with 0
 // `memory` is the size in bytes of the shared memory behind memory_fd; tensors are {layout..., at}, `at` the byte
 // position of their storage there.
@@ -24,11 +28,13 @@ inline constexpr std::size_t kLongestLine = std::size_t{1} << 20;
 nlohmann::json to_json(const TensorLayout& layout, std::int64_t at);
 nlohmann::json to_json(const Params& params);
 nlohmann::json to_json(const KernelIdentity& identity);
+nlohmann::json to_json(const DeviceInfo& device);
 
 // Readers throw std::exception (nlohmann's or std::runtime_error) for anything malformed or out of range.
 TensorLayout layout_from_json(const nlohmann::json& json, std::int64_t& at);
 Params params_from_json(const nlohmann::json& json);
 KernelIdentity identity_from_json(const nlohmann::json& json);
+DeviceInfo device_from_json(const nlohmann::json& json);
 
 /// Lines over a socket or a pair of pipes. Owns nothing.
 class Channel {

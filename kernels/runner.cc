@@ -10,6 +10,7 @@ namespace {
 
 class InProcessRunner final : public Runner {
  public:
+  void set_fill(int fill) override { fill_ = fill; }
   std::vector<KernelIdentity> kernels() override { return linked_kernels(); }
 
   RunOutcome run(std::string_view name, const Params& params, const std::vector<Tensor>& inputs,
@@ -29,12 +30,12 @@ class InProcessRunner final : public Runner {
     }
     for (std::size_t i = 0; i < outputs.size(); ++i) targets.push_back({&outputs[i], zones[i].data() + kGuardBytes});
 
-    RunOutcome outcome = invoke(*kernel, params, views, targets);
+    RunOutcome outcome = invoke(*kernel, {params, views, targets, fill_});
     for (std::size_t i = 0; i < inputs.size(); ++i)
-      outcome.inputs_changed = outcome.inputs_changed || copies[i].bytes != inputs[i].bytes;
+      if (copies[i].bytes != inputs[i].bytes) outcome.broken.push_back("changed input " + inputs[i].layout.role);
     for (std::size_t i = 0; i < outputs.size(); ++i)
-      outcome.guard_broken =
-          outcome.guard_broken || !guards_intact(zones[i], outputs[i]) || !padding_intact(zones[i], outputs[i]);
+      if (!guards_intact(zones[i], outputs[i]) || !padding_intact(zones[i], outputs[i]))
+        outcome.broken.push_back("wrote outside output " + outputs[i].role);
     if (outcome.status != RunStatus::kOk) return outcome;
     for (std::size_t i = 0; i < outputs.size(); ++i) {
       const std::byte* storage = targets[i].storage;
@@ -42,9 +43,14 @@ class InProcessRunner final : public Runner {
     }
     return outcome;
   }
+
+ private:
+  int fill_ = 0;
 };
 
 }  // namespace
+
+DeviceInfo Runner::device() { return device_info(); }
 
 std::unique_ptr<Runner> in_process_runner() { return std::make_unique<InProcessRunner>(); }
 

@@ -6,6 +6,7 @@
 #include <string_view>
 #include <vector>
 
+#include "kernels/device_info.h"
 #include "kernels/kernel.h"
 
 namespace assay {
@@ -18,14 +19,18 @@ struct RunOutcome {
   RunFacts facts;
   Arithmetic declared;
   std::vector<Tensor> outputs;  ///< valid for kOk
-  bool inputs_changed = false;  ///< the kernel wrote to an input
-  bool guard_broken = false;    ///< the kernel wrote outside an output (guard zone or padding changed)
+  /// What every kernel must keep and this run did not, for kOk and kCrashed, as the end of a sentence about the kernel:
+  /// "changed input q", "wrote outside output o".
+  std::vector<std::string> broken;
+  bool spoiled =
+      false;  ///< the process it ran in must run no further kernel; a worker ends, and its runner starts another
 };
 
 /// What a runner can run, for `list` and for choosing kernels.
 struct KernelIdentity {
   std::string name, op, summary, expects;
   bool mutant = false;
+  bool device = false;              ///< runs on a GPU
   std::vector<std::string> dtypes;  ///< names of the input formats it takes
 };
 
@@ -35,6 +40,12 @@ class Runner {
   virtual std::vector<KernelIdentity> kernels() = 0;
   virtual RunOutcome run(std::string_view kernel, const Params& params, const std::vector<Tensor>& inputs,
                          const std::vector<TensorLayout>& outputs) = 0;
+  /// The device that its kernels run on; asks it (a worker, not this process).
+  virtual DeviceInfo device();
+  /// Call::fill of later runs.
+  virtual void set_fill(int /*fill*/) {}
+  /// Later runs start in a fresh process, where this runner uses processes.
+  virtual void restart() {}
 };
 
 /// Calls the kernels linked into this program, in this process (tests, fuzz targets).

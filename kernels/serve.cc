@@ -4,9 +4,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <stdexcept>
 #include <nlohmann/json.hpp>
+#include <stdexcept>
 
+#include "kernels/device_info.h"
 #include "kernels/invoke.h"
 #include "kernels/protocol.h"
 #include "kernels/worker.h"
@@ -64,6 +65,16 @@ std::string_view status_name(RunStatus status) {
   }
 }
 
+nlohmann::json reply_with(const RunOutcome& outcome) {
+  return {{"status", status_name(outcome.status)},
+          {"reason", outcome.reason},
+          {"variant", outcome.facts.variant},
+          {"device", outcome.facts.device},
+          {"broken", outcome.broken},
+          {"declared", to_json(outcome.declared)},
+          {"spoiled", outcome.spoiled}};
+}
+
 nlohmann::json run_request(const nlohmann::json& request, int memory_fd) {
   const auto name = request.at("kernel").get<std::string>();
   const Kernel* kernel = find_kernel(name);
@@ -79,22 +90,20 @@ nlohmann::json run_request(const nlohmann::json& request, int memory_fd) {
 
   // Outlives its supervisor by seconds at most, even inside a kernel that hangs.
   alarm(static_cast<unsigned>(request.at("deadline_ms").get<std::int64_t>() / 1000 + 5));
-  const RunOutcome outcome = invoke(*kernel, params, views, targets);
+  const Call call{params, views, targets, request.at("fill").get<int>(), request.at("bare").get<bool>()};
+  const RunOutcome outcome = invoke(*kernel, call);
   alarm(0);
-  return {{"status", status_name(outcome.status)},
-          {"reason", outcome.reason},
-          {"variant", outcome.facts.variant},
-          {"declared", to_json(outcome.declared)}};
+  return reply_with(outcome);
 }
 
 nlohmann::json run_or_say_why_not(const nlohmann::json& request, int memory_fd) {
   try {
     return run_request(request, memory_fd);
   } catch (const std::exception& error) {
-    return {{"status", "crashed"},
-            {"reason", std::string("worker: ") + error.what()},
-            {"variant", ""},
-            {"declared", to_json(Arithmetic{})}};
+    RunOutcome outcome;
+    outcome.status = RunStatus::kCrashed;
+    outcome.reason = std::string("worker: ") + error.what();
+    return reply_with(outcome);
   }
 }
 
@@ -124,7 +133,7 @@ class PrivateFd {
 }  // namespace
 
 int serve_worker(int in_fd, int out_fd) {
-  constexpr int kBroken = 2;
+  constexpr int kBroken = 2, kSpoiled = 4;
   const int nothing = open("/dev/null", O_RDONLY | O_CLOEXEC);
   const PrivateFd in(in_fd, STDIN_FILENO, nothing);
   const PrivateFd out(out_fd, STDOUT_FILENO, STDERR_FILENO);
@@ -148,6 +157,8 @@ int serve_worker(int in_fd, int out_fd) {
         for (const KernelIdentity& identity : linked_kernels()) reply["kernels"].push_back(to_json(identity));
       } else if (verb == "run") {
         reply = run_or_say_why_not(request, memory_fd);
+      } else if (verb == "device") {
+        reply["device"] = to_json(device_info());
       } else {
         return kBroken;
       }
@@ -156,6 +167,8 @@ int serve_worker(int in_fd, int out_fd) {
       return kBroken;  // not our supervisor's language
     }
     if (channel.send(reply, kNever) != Channel::Status::kOk) return kBroken;
+    // No destructors: they might wait for a device that no longer answers.
+    if (reply.value("spoiled", false)) _exit(kSpoiled);
   }
 }
 

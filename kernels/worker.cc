@@ -3,8 +3,8 @@
 
 #include <algorithm>
 #include <cstring>
-#include <optional>
 #include <nlohmann/json.hpp>
+#include <optional>
 
 #include "kernels/guard.h"
 #include "kernels/process.h"
@@ -17,8 +17,9 @@ namespace {
 
 using std::chrono::milliseconds;
 
-constexpr milliseconds kStartDeadline{30'000};  ///< for the first reply of a program, at least
-constexpr milliseconds kEndPatience{2'000};     ///< from the end of the channel to the end of the process
+constexpr milliseconds kStartDeadline{30'000};    ///< for the first reply of a program, at least
+constexpr milliseconds kEndPatience{2'000};       ///< from the end of the channel to the end of the process
+constexpr milliseconds kCheckerPatience{60'000};  ///< the same under a memory checker, which has its report to write
 
 /// What came of one request: a reply, or the reason why there is none.
 struct Exchange {
@@ -30,11 +31,7 @@ struct Exchange {
 class WorkerRunner final : public Runner {
  public:
   explicit WorkerRunner(WorkerOptions options) : options_(std::move(options)) {}
-  ~WorkerRunner() override {
-    if (!process_) return;
-    if (process_->channel().send({{"verb", "bye"}, {"id", ++id_}}, deadline(kEndPatience)) == Channel::Status::kOk)
-      process_->end(kEndPatience);
-  }
+  ~WorkerRunner() override { leave(); }
   WorkerRunner(const WorkerRunner&) = delete;
   WorkerRunner& operator=(const WorkerRunner&) = delete;
 
@@ -42,6 +39,23 @@ class WorkerRunner final : public Runner {
     if (const std::optional<Exchange> failure = start())
       throw EnvironmentError("worker " + options_.command.front() + " does not start: " + failure->reason);
     return kernels_;
+  }
+
+  void set_fill(int fill) override { fill_ = fill; }
+
+  void restart() override { leave(); }
+
+  DeviceInfo device() override {
+    DeviceInfo info;
+    std::optional<Exchange> answer = start();
+    if (!answer) answer = ask({{"verb", "device"}}, std::max(options_.deadline, kStartDeadline));
+    try {
+      if (answer->reply) return device_from_json(answer->reply->at("device"));
+      info.absent = "the worker does not say: " + answer->reason;
+    } catch (const std::exception& error) {
+      info.absent = std::string("the worker's reply makes no sense: ") + error.what();
+    }
+    return info;
   }
 
   RunOutcome run(std::string_view kernel, const Params& params, const std::vector<Tensor>& inputs,
@@ -62,6 +76,16 @@ class WorkerRunner final : public Runner {
   }
 
  private:
+  /// Asks the process to end, and sees to it.
+  void leave() {
+    if (!process_) return;
+    if (process_->channel().send({{"verb", "bye"}, {"id", ++id_}}, deadline(kEndPatience)) == Channel::Status::kOk)
+      process_->end(end_patience());
+    process_.reset();
+  }
+
+  milliseconds end_patience() const { return options_.bare ? kCheckerPatience : kEndPatience; }
+
   static Channel::Clock::time_point deadline(milliseconds from_now) { return Channel::Clock::now() + from_now; }
 
   static RunOutcome outcome_of(const Exchange& failure) {
@@ -137,6 +161,8 @@ class WorkerRunner final : public Runner {
                            {"kernel", kernel},
                            {"params", to_json(params)},
                            {"memory", plan.bytes},
+                           {"fill", fill_},
+                           {"bare", options_.bare},
                            {"deadline_ms", options_.deadline.count()},
                            {"inputs", nlohmann::json::array()},
                            {"outputs", nlohmann::json::array()}};
@@ -166,6 +192,13 @@ class WorkerRunner final : public Runner {
       if (status != "ok" && status != "skipped" && status != "crashed") throw std::runtime_error("status " + status);
       outcome.reason = reply.at("reason").get<std::string>();
       outcome.facts.variant = reply.at("variant").get<std::string>();
+      outcome.facts.device = reply.at("device").get<std::string>();
+      outcome.broken = reply.at("broken").get<std::vector<std::string>>();
+      outcome.spoiled = reply.at("spoiled").get<bool>();
+      if (outcome.spoiled) {
+        process_->end(end_patience());
+        process_.reset();
+      }
       outcome.declared = arithmetic_from_json(JsonField(reply.at("declared"), "declared", kReply));
       if (outcome.declared.tile_n < 0 || outcome.declared.splits < 0) throw std::runtime_error("a negative count");
       outcome.status = status == "ok"        ? RunStatus::kOk
@@ -186,12 +219,15 @@ class WorkerRunner final : public Runner {
     for (std::size_t i = 0; i < inputs.size(); ++i) {
       const std::span<std::byte> zone = zone_at(memory, plan.inputs[i], inputs[i].layout);
       const std::vector<std::byte>& bytes = inputs[i].bytes;
-      if (!std::equal(bytes.begin(), bytes.end(), zone.begin() + kGuardBytes)) outcome.inputs_changed = true;
-      if (!guards_intact(zone, inputs[i].layout)) outcome.guard_broken = true;
+      const std::string name = "input " + inputs[i].layout.role;
+      if (!std::equal(bytes.begin(), bytes.end(), zone.begin() + kGuardBytes))
+        outcome.broken.push_back("changed " + name);
+      if (!guards_intact(zone, inputs[i].layout)) outcome.broken.push_back("wrote outside " + name);
     }
     for (std::size_t i = 0; i < outputs.size(); ++i) {
       const std::span<std::byte> zone = zone_at(memory, plan.outputs[i], outputs[i]);
-      if (!guards_intact(zone, outputs[i]) || !padding_intact(zone, outputs[i])) outcome.guard_broken = true;
+      if (!guards_intact(zone, outputs[i]) || !padding_intact(zone, outputs[i]))
+        outcome.broken.push_back("wrote outside output " + outputs[i].role);
       if (outcome.status != RunStatus::kOk) continue;
       const auto storage = zone.begin() + kGuardBytes;
       outcome.outputs.push_back({outputs[i], {storage, storage + outputs[i].storage_bytes()}});
@@ -203,6 +239,7 @@ class WorkerRunner final : public Runner {
   std::optional<Process> process_;
   std::vector<KernelIdentity> kernels_;
   std::int64_t id_ = 0;
+  int fill_ = 0;
 };
 
 }  // namespace

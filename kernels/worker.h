@@ -13,6 +13,7 @@ namespace assay {
 struct WorkerOptions {
   std::vector<std::string> command;            ///< argv of the worker program, e.g. {"/path/assay", "worker"}
   std::chrono::milliseconds deadline{60'000};  ///< per case
+  bool bare = false;                           ///< Call::bare of every run
 };
 
 /// A runner whose kernels live in a child process, started on first use and restarted after a crash or a hang.

@@ -193,6 +193,7 @@ Record record_from_json(const JsonField& field) {
   record.case_line = field["case"].text();
   record.kernel = field["kernel"].text();
   record.variant = field.text_or_empty("variant");
+  record.device = field.text_or_empty("device");
   record.declared = arithmetic_from_json(field["declared"]);
   record.bound_level = field["bound_level"].text();
   record.measurement = measurement_from_json(field["measurement"]);
@@ -299,6 +300,7 @@ nlohmann::json to_json(const Record& record) {
                         {"oracle_seconds", number_to_json(record.oracle_seconds)},
                         {"cells", record.cells}};
   put_text(out, "variant", record.variant);
+  put_text(out, "device", record.device);
   put_text(out, "repro", record.repro);
   if (record.inferred) out["inferred"] = to_json(*record.inferred);
   if (!record.warnings.empty()) out["warnings"] = record.warnings;

@@ -33,6 +33,7 @@ struct Record {
   std::string case_line;
   std::string kernel;
   std::string variant;
+  std::string device;                    ///< device kernels: what it ran on
   Arithmetic declared;
   std::string bound_level = "T0";        ///< the highest level that judged an element
   std::optional<Inference> inferred;     ///< structure found in the outputs of a kernel that does not declare it

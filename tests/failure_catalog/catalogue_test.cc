@@ -29,10 +29,11 @@ class Catalogue : public ::testing::Test {
     mutants_ = worker_runner({.command = {ASSAY_MUTANTS_PROGRAM, "worker"}, .deadline = std::chrono::minutes(2)});
     correct_ = in_process_runner();
   }
+  /// Those of the host; device mutants stand in tests/device.
   std::vector<KernelIdentity> mutants() {
     std::vector<KernelIdentity> all;
     for (KernelIdentity& kernel : mutants_->kernels())
-      if (kernel.mutant) all.push_back(std::move(kernel));
+      if (kernel.mutant && !kernel.device) all.push_back(std::move(kernel));
     return all;
   }
   std::unique_ptr<Runner> mutants_, correct_;
@@ -87,7 +88,7 @@ TEST_F(Catalogue, MutantsWithoutAModeAreFound) {
     if (!mutant.expects.empty()) continue;
     const bool found = std::any_of(smoke.begin(), smoke.end(), [&](const Case& c) {
       if (!takes(mutant, c)) return false;
-      const CaseVerdict verdict = run_case(c, mutant.name, *mutants_).verdict.kind;
+      const CaseVerdict verdict = run_case(c, mutant.name, *mutants_, Level::kT1, {.runs = 2}).verdict.kind;
       return verdict == CaseVerdict::kFinding || verdict == CaseVerdict::kUnclassified;
     });
     EXPECT_TRUE(found) << mutant.name << " survives the whole smoke suite";

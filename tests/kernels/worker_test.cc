@@ -11,12 +11,13 @@
 #include <cstdlib>
 #include <filesystem>
 #include <iostream>
+#include <nlohmann/json.hpp>
 #include <stdexcept>
 #include <string>
 #include <thread>
-#include <nlohmann/json.hpp>
 
 #include "kernels/protocol.h"
+#include "kernels/run_error.h"
 #include "oracle/error.h"
 
 namespace assay {
@@ -47,6 +48,11 @@ RunFacts run(const Call& call) {
   if (what == "hang")
     for (;;) std::this_thread::sleep_for(milliseconds(50));
   if (what == "print") std::cout << "a kernel that prints\n" << std::flush;
+  if (what == "lack") throw CannotRun("no memory today");
+  if (what == "stray") throw InvariantsBroken({"wrote outside workspace w", "changed input x on the device"});
+  if (what == "spoil") throw ProcessSpoiled("the context is lost");
+  if (what == "pid") return {std::to_string(getpid()), "a device"};
+  if (what == "options") return {std::to_string(call.fill) + (call.bare ? " bare" : " guarded")};
   if (what == "close") close(STDIN_FILENO), close(STDOUT_FILENO), close(STDERR_FILENO);
   if (what == "shrink" && ftruncate(3, 0) == 0) throw std::runtime_error("the memory could be shrunk");
   for (std::int64_t i = 0; i < y.extent(0); ++i) y.set_code(y.element(i), x.code(x.element(i)) + 1);
@@ -93,12 +99,13 @@ RunOutcome run_with(Runner& runner, const std::string& what, std::int64_t count 
   return runner.run("test_add", params, {x}, {spread("y", count)});
 }
 
+using Findings = std::vector<std::string>;
+
 void expect_good(const RunOutcome& outcome, std::int64_t count = 5) {
   ASSERT_EQ(outcome.status, RunStatus::kOk) << outcome.reason;
   ASSERT_EQ(outcome.outputs.size(), 1U);
   EXPECT_EQ(outcome.outputs[0].layout, spread("y", count));
-  EXPECT_FALSE(outcome.inputs_changed);
-  EXPECT_FALSE(outcome.guard_broken);
+  EXPECT_EQ(outcome.broken, Findings{});
   EXPECT_EQ(outcome.declared, declared({}));
   EXPECT_EQ(outcome.facts.variant, "adds one");
   for (std::int64_t e = 0; e < count; ++e) {
@@ -171,12 +178,53 @@ TEST(Worker, SkipsWhatTheKernelRefuses) {
 
 TEST(Worker, SeesStrayWrites) {
   const auto runner = good_worker();
-  EXPECT_TRUE(run_with(*runner, "guard").guard_broken);
-  EXPECT_TRUE(run_with(*runner, "padding").guard_broken);
-  const RunOutcome input = run_with(*runner, "input");
-  EXPECT_TRUE(input.inputs_changed);
-  EXPECT_FALSE(input.guard_broken);
+  EXPECT_EQ(run_with(*runner, "guard").broken, Findings{"wrote outside output y"});
+  EXPECT_EQ(run_with(*runner, "padding").broken, Findings{"wrote outside output y"});
+  EXPECT_EQ(run_with(*runner, "input").broken, Findings{"changed input x"});
   expect_good(run_with(*runner, "add"));
+}
+
+TEST(Worker, TellsASkipAndAFindingOfTheKernelItselfFromACrash) {
+  const auto runner = good_worker();
+  const RunOutcome lack = run_with(*runner, "lack");
+  EXPECT_EQ(lack.status, RunStatus::kSkipped);
+  EXPECT_EQ(lack.reason, "no memory today");
+  const RunOutcome stray = run_with(*runner, "stray");
+  EXPECT_EQ(stray.status, RunStatus::kOk);
+  EXPECT_EQ(stray.broken, (Findings{"wrote outside workspace w", "changed input x on the device"}));
+}
+
+TEST(Worker, StartsAFreshProcessAfterOneWasSpoiledOrWhenAsked) {
+  const auto runner = good_worker();
+  const std::string first = run_with(*runner, "pid").facts.variant;
+  EXPECT_EQ(run_with(*runner, "pid").facts.variant, first);
+  EXPECT_EQ(run_with(*runner, "pid").facts.device, "a device");
+  const RunOutcome spoiled = run_with(*runner, "spoil");
+  EXPECT_EQ(spoiled.status, RunStatus::kCrashed);
+  EXPECT_EQ(spoiled.reason, "the context is lost");
+  EXPECT_TRUE(spoiled.spoiled);
+  const std::string second = run_with(*runner, "pid").facts.variant;
+  EXPECT_NE(second, first);
+  runner->restart();
+  EXPECT_NE(run_with(*runner, "pid").facts.variant, second);
+}
+
+TEST(Worker, PassesTheFillAndBareMemoryOn) {
+  const auto runner = good_worker();
+  EXPECT_EQ(run_with(*runner, "options").facts.variant, "0 guarded");
+  runner->set_fill(1);
+  EXPECT_EQ(run_with(*runner, "options").facts.variant, "1 guarded");
+  WorkerOptions options{{"/proc/self/exe", "serve"}};
+  options.bare = true;
+  EXPECT_EQ(run_with(*worker_runner(options), "options").facts.variant, "0 bare");
+}
+
+TEST(Worker, SaysWhyThereIsNoDevice) {
+  const DeviceInfo here = device_info();
+  const DeviceInfo there = good_worker()->device();
+  EXPECT_EQ(there.text(), here.text());
+  EXPECT_NE(there.text(), "");
+  EXPECT_NE(shell("exit 5")->device().absent.find("exit 5"), std::string::npos);
 }
 
 TEST(Worker, SurvivesAKernelThatPrintsOrClosesTheStandardStreams) {
@@ -210,15 +258,16 @@ TEST(Worker, ThatIsNoWorkerIsAnEnvironmentErrorForTheListAndACrashForACase) {
 /// A worker that says hello properly and answers the first run with `reply`.
 std::string liar(const std::string& reply) {
   return "read a; echo '{\"id\":1,\"kernels\":[{\"name\":\"test_add\",\"op\":\"add\",\"summary\":\"\",\"expects\":\"\","
-         "\"dtypes\":[],\"mutant\":false}]}'; read b; printf '%s\\n' '" +
+         "\"dtypes\":[],\"mutant\":false,\"device\":false}]}'; read b; printf '%s\\n' '" +
          reply + "'; read c";
 }
+
+const std::string kRestOfReply = ",\"reason\":\"\",\"variant\":\"\",\"device\":\"\",\"broken\":[],\"spoiled\":false}";
 
 TEST(Worker, ThatLiesIsACrashInWords) {
   const std::string declared_text = to_json(declared({})).dump();
   const auto reply = [&](const std::string& id, const std::string& status, const std::string& arithmetic) {
-    return "{\"id\":" + id + ",\"status\":" + status + ",\"reason\":\"\",\"variant\":\"\",\"declared\":" + arithmetic +
-           "}";
+    return "{\"id\":" + id + ",\"status\":" + status + ",\"declared\":" + arithmetic + kRestOfReply;
   };
   EXPECT_EQ(run_with(*shell(liar(reply("2", "\"ok\"", declared_text))), "add").status, RunStatus::kOk);
   nlohmann::json bad_enum = to_json(declared({}));
@@ -246,8 +295,7 @@ TEST(Worker, ThatLiesIsACrashInWords) {
 }
 
 TEST(Worker, ThatNeverWritesTheOutputLeavesTheCanary) {
-  const std::string reply =
-      "{\"id\":2,\"status\":\"ok\",\"reason\":\"\",\"variant\":\"\",\"declared\":" + to_json(declared({})).dump() + "}";
+  const std::string reply = "{\"id\":2,\"status\":\"ok\",\"declared\":" + to_json(declared({})).dump() + kRestOfReply;
   const RunOutcome outcome = run_with(*shell(liar(reply)), "add");
   ASSERT_EQ(outcome.status, RunStatus::kOk) << outcome.reason;
   EXPECT_EQ(outcome.outputs[0].view().code(0), canary_code(Format::kBf16));

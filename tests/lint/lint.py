@@ -39,6 +39,9 @@ INCLUDE = re.compile(r'^\s*#\s*include\s+(?:"([^"]+)"|<([^>]+)>)', re.M)
 MAX_LINES, MAX_MEDIAN = 600, 150
 
 
+DEVICE = (".cu", ".cuh")
+
+
 def sources(root, *endings):
     return sorted(p for part in PARTS for p in (root / part).rglob("*") if p.suffix in endings and p.is_file())
 
@@ -63,7 +66,7 @@ def is_mutant(name):
 
 
 def layering(root):
-    for path in sources(root, ".h", ".cc"):
+    for path in sources(root, ".h", ".cc", *DEVICE):
         name = path.relative_to(root).as_posix()
         part = name.split("/")[0]
         ours, theirs = includes(path)
@@ -88,7 +91,7 @@ def layering(root):
 
 def written_files(root):
     """Source text in our own hand: code, build files, scripts."""
-    files = sources(root, ".h", ".cc", ".py") + sorted((root / "cmake").glob("*.cmake")) + [root / "CMakeLists.txt", root / "dev"]
+    files = sources(root, ".h", ".cc", ".py", *DEVICE) + sorted((root / "cmake").glob("*.cmake")) + [root / "CMakeLists.txt", root / "dev"]
     return [p for p in files if p.exists()]
 
 
@@ -109,7 +112,7 @@ def first_lines(root):
         lines = path.read_text().splitlines()
         if lines and lines[0].startswith("#!"):
             lines = lines[1:]
-        mark = {".h": "// ", ".cc": "// ", ".py": '"""'}.get(path.suffix, "# ")
+        mark = {".h": "// ", ".cc": "// ", ".cu": "// ", ".cuh": "// ", ".py": '"""'}.get(path.suffix, "# ")
         block = []
         for line in lines:
             if not line.startswith(mark) and (path.suffix != ".py" or not block):
@@ -126,7 +129,7 @@ def flags(root):
     files = [root / "CMakeLists.txt", root / "CMakePresets.json", root / "dev", *(root / "cmake").glob("*")]
     for path in files:
         for number, line in enumerate(path.read_text().splitlines() if path.exists() else [], 1):
-            found = re.search(r"-march=native|-mtune=native|-ffast-math|-Ofast|-funsafe-math\S*|-fassociative-math|-ffp-contract=(fast|on)", line)
+            found = re.search(r"-march=native|-mtune=native|-ffast-math|-Ofast|-funsafe-math\S*|-fassociative-math|-ffp-contract=(fast|on)|-use_fast_math|-fmad=true", line)
             if found:
                 yield f"{path.relative_to(root)}:{number}: {found[0]}"
 
@@ -171,12 +174,16 @@ def literal_names(files):
 
 
 def registry(root, program):
-    """The tree's registrations against `assay list --json`."""
+    """The tree's registrations against `assay list --json`; device code counts where the program has any."""
     listed = json.loads(subprocess.run([program, "list", "--json"], capture_output=True, text=True, check=True).stdout)
     catalogue = root / "failure_catalog"
+    host, mutants = [*(root / "kernels").glob("*/*.cc")], [*catalogue.glob("*/*.cc")]
+    if any(k.get("device") for k in listed["kernels"]):
+        host += (root / "kernels").glob("*/cuda/*.c[cu]")
+        mutants += catalogue.glob("mutants/cuda/*.cc")
     wanted = [
-        ("kernels", literal_names((root / "kernels").glob("*/*.cc")), [k["name"] for k in listed["kernels"] if not k["mutant"]]),
-        ("mutants", literal_names(catalogue.glob("*/*.cc")), [k["name"] for k in listed["kernels"] if k["mutant"]]),
+        ("kernels", literal_names(host), [k["name"] for k in listed["kernels"] if not k["mutant"]]),
+        ("mutants", literal_names(mutants), [k["name"] for k in listed["kernels"] if k["mutant"]]),
         ("modes", {p.parent.name for p in catalogue.glob("*/mode.cc")}, [m["name"] for m in listed["modes"]]),
         ("ops", {p.name for p in (root / "oracle/ops").iterdir()}, [o["name"] for o in listed["ops"]]),
     ]

@@ -21,6 +21,7 @@ inline Record example_record(CaseVerdict kind, const std::string& kernel = "fa2_
   record.kernel = kernel;
   record.case_line = "attention hq=2 sq=3 skv=5 d=16 dtype=bf16 mask=causal q=normal@7 k=normal@8 v=normal@9";
   record.variant = "tile 64x64";
+  record.device = "a device";
   record.declared.qk = Accumulate::kBlockHopper;
   record.declared.scale_form = ScaleForm::kOnScore;
   record.declared.p_known = true;

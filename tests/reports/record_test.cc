@@ -36,6 +36,7 @@ TEST(Record, SurvivesTheWayThroughJsonText) {
     EXPECT_EQ(back[i].verdict.evidence, records[i].verdict.evidence);
     EXPECT_EQ(back[i].case_line, records[i].case_line);
     EXPECT_EQ(back[i].variant, records[i].variant);
+    EXPECT_EQ(back[i].device, records[i].device);
     EXPECT_EQ(back[i].cells, records[i].cells);
     EXPECT_EQ(back[i].measurement.outputs.size(), records[i].measurement.outputs.size());
   }
