@@ -3,6 +3,7 @@
 #include <chrono>
 #include <cstdio>
 #include <mutex>
+#include <set>
 #include <thread>
 
 #include <fmt/format.h>
@@ -10,6 +11,7 @@
 
 #include "cases/materialize.h"
 #include "cli/fleet.h"
+#include "cli/sanitize.h"
 #include "cli/verbs.h"
 #include "fuzz/pipeline.h"
 #include "fuzz/suites.h"
@@ -27,17 +29,16 @@ struct Options {
   std::vector<std::string> kernels{"correct"};
   std::vector<std::string> suites, cases;
   std::string shard = "1/1", save, markdown, junit;
+  std::string sanitize;  ///< a tool of compute-sanitizer, or empty
   double budget = 0;
   int deadline = 120;
+  int repeat = 0;  ///< 0: two runs of device kernels, one of others
   unsigned jobs = 0;
   Level level = Level::kT1;
   bool json = false;
 };
 
-struct Work {
-  std::string suite;
-  Case c;
-};
+using Work = SanitizeItem;
 
 std::vector<Work> work_of(const Options& options) {
   std::vector<Work> work;
@@ -52,6 +53,22 @@ std::vector<Work> work_of(const Options& options) {
   std::vector<Work> mine;
   for (std::size_t i = index - 1; i < work.size(); i += count) mine.push_back(std::move(work[i]));
   return mine;
+}
+
+/// Device kernels have many threads, whose order may show in the bits.
+Repeats repeats_of(const Options& options, const KernelIdentity& kernel) {
+  const int runs = options.repeat > 0 ? options.repeat : kernel.device ? 2 : 1;
+  return {.runs = runs, .reruns = kernel.device || runs > 1 ? 3 : 0};
+}
+
+/// The environment, and the devices that the records' kernels ran on.
+nlohmann::json environment_of(const std::vector<Record>& records) {
+  nlohmann::json where = environment();
+  std::set<std::string> devices;
+  for (const Record& record : records)
+    if (!record.device.empty()) devices.insert(record.device);
+  if (!devices.empty()) where["device"] = fmt::format("{}", fmt::join(devices, "; "));
+  return where;
 }
 
 /// Runs the work on `jobs` threads, each with its own worker processes; records come back in the order of the work.
@@ -85,7 +102,8 @@ std::vector<Record> run_all(const Options& options, const std::vector<Work>& wor
             const std::lock_guard lock(mutex);
             progress.show(summary, kernel.name + ": " + print_case(work[i].c));
           }
-          Record record = run_problem(work[i].c, problem, kernel.name, *fleet, options.level);
+          Record record = run_problem(work[i].c, problem, kernel.name, *fleet, options.level,
+                                      repeats_of(options, kernel));
           record.suite = work[i].suite;
           record.cells = coverage_cells(work[i].c);
           const std::lock_guard lock(mutex);
@@ -111,11 +129,16 @@ std::vector<Record> run_all(const Options& options, const std::vector<Work>& wor
   return records;
 }
 
+std::vector<Record> run_sanitized(const Options& options, const std::vector<Work>& work) {
+  const std::chrono::seconds deadline(options.deadline);
+  return sanitize({options.sanitize, deadline}, choose_kernels(*open_fleet(deadline), options.kernels), work);
+}
+
 int check(const Options& options) {
   const std::vector<Work> work = work_of(options);
   bool out_of_time = false;
-  const std::vector<Record> records = run_all(options, work, out_of_time);
-  const nlohmann::json where = environment();
+  const std::vector<Record> records = options.sanitize.empty() ? run_all(options, work, out_of_time) : run_sanitized(options, work);
+  const nlohmann::json where = environment_of(records);
   const nlohmann::json document = to_json(records, where);
   if (!options.save.empty()) write_file(options.save, json_text(document));
   if (!options.markdown.empty()) write_file(options.markdown, markdown_report(records, where));
@@ -137,7 +160,12 @@ void add_check(CLI::App& app, int& exit_code) {
   verb->add_option("--shard", o->shard, "i/n: every n-th case, from the i-th");
   verb->add_option("--budget", o->budget, "start no new case after this many seconds");
   verb->add_option("--deadline", o->deadline, "seconds after which one run counts as hung")->check(CLI::Range(1, 86400));
+  verb->add_option("--repeat", o->repeat, "runs of each case, every second one with other bytes in unused storage; their bits must be "
+                                          "equal (default: 2 on a device, else 1)")->check(CLI::Range(1, 100));
   verb->add_option("--jobs", o->jobs, "threads, each with its own worker (default: cores)")->check(CLI::Range(1, 1024));
+  verb->add_option("--sanitize", o->sanitize, "run device kernels under this tool of compute-sanitizer and report its findings; outputs "
+                                              "are not judged")
+      ->check(CLI::IsMember({"memcheck", "racecheck", "initcheck", "synccheck"}));
   add_level_option(*verb, o->level);
   verb->add_option("--save", o->save, "write the JSON document to a file");
   verb->add_option("--md", o->markdown, "write a Markdown report to a file");
