@@ -34,7 +34,7 @@ enum class Fault : std::uint8_t {
   kSplitLost,              ///< the last of two or more parts is not merged
   kSumNotRescaled,         ///< l keeps its old scale when the maximum rises (online softmax)
   kMergeWithoutMax,        ///< a merge's weights are exp(lse), without subtracting the largest LSE
-  kSumOrderVaries,         ///< every other run adds up the row sum from the end (softmax): no run is wrong
+  kSumOrderVaries,         ///< every other run adds up the lanes of l in another order (online softmax)
   kDeviceOverrun,          ///< one element is written behind the last (device softmax)
   kWorkspaceUnset,         ///< device memory handed out without content is taken for zeros
   kBarrierMissing,         ///< a reduction in shared memory has no barriers between its steps

@@ -5,8 +5,8 @@
 namespace assay {
 namespace {
 
-const RegisterKernel kMutant{mutant_of<"softmax_two_pass_bf16", Fault::kSumOrderVaries>(
-    "softmax_two_pass_bf16_sum_order_varies", "softmax_two_pass_bf16 whose row sums depend on the run", "")};
+const RegisterKernel kMutant{mutant_of<"softmax_online_fp32", Fault::kSumOrderVaries>(
+    "softmax_online_fp32_sum_order_varies", "softmax_online_fp32 whose row sums depend on the run", "")};
 
 }  // namespace
 }  // namespace assay

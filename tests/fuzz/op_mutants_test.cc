@@ -64,8 +64,8 @@ TEST_F(OpMutant, AnUnguardedEmptyPartGivesNanWhereTheStateIsEmptyToo) {
 }
 
 TEST_F(OpMutant, ASumInAnotherOrderEachTimeIsSoundInEveryRunAndFoundByTheSecond) {
-  const std::string kernel = "softmax_two_pass_bf16_sum_order_varies";
-  const Case c = parse_case("softmax rows=3 n=300 lse=e");
+  const std::string kernel = "softmax_online_fp32_sum_order_varies";
+  const Case c = parse_case("softmax rows=3 n=300 dtype=fp32 lse=e");
   EXPECT_EQ(run_case(c, kernel, *runner_).verdict.kind, CaseVerdict::kClean);
   const Record record = run_case(c, kernel, *runner_, Level::kT1, {.runs = 2});
   EXPECT_EQ(record.verdict.kind, CaseVerdict::kUnclassified);
@@ -73,7 +73,7 @@ TEST_F(OpMutant, ASumInAnotherOrderEachTimeIsSoundInEveryRunAndFoundByTheSecond)
   EXPECT_NE(record.verdict.evidence.find("between runs on the same bytes"), std::string::npos)
       << record.verdict.evidence;
   EXPECT_NE(record.repro.find("assay check " + kernel + " --repeat 2 --case '"), std::string::npos) << record.repro;
-  EXPECT_EQ(run_case(c, "softmax_two_pass_bf16", *runner_, Level::kT1, {.runs = 4}).verdict.kind, CaseVerdict::kClean);
+  EXPECT_EQ(run_case(c, "softmax_online_fp32", *runner_, Level::kT1, {.runs = 4}).verdict.kind, CaseVerdict::kClean);
 }
 
 TEST_F(OpMutant, TheCuratedCasesFindEveryOne) {
