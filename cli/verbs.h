@@ -12,6 +12,7 @@ namespace assay {
 void add_bench_attack(CLI::App& app, int& exit_code);
 void add_bench_mutants(CLI::App& app, int& exit_code);
 void add_bench_oracle(CLI::App& app, int& exit_code);
+void add_bench_radius(CLI::App& app, int& exit_code);
 void add_check(CLI::App& app, int& exit_code);
 void add_doctor(CLI::App& app, int& exit_code);
 void add_explain(CLI::App& app, int& exit_code);

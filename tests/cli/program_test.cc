@@ -176,6 +176,18 @@ TEST_F(Program, BenchMutantsCountsWhatEachRuleRejects) {
   EXPECT_EQ(assay("bench mutants 'attention sq=four'").exit, 2);
 }
 
+TEST_F(Program, BenchRadiusHoldsTheProvenRadiusAgainstTheTrueError) {
+  const Outcome run = assay("bench radius --suite smoke --cases 4 --kernel fa2_bf16 --json");
+  ASSERT_EQ(run.exit, 0) << run.text;
+  const nlohmann::json o = nlohmann::json::parse(run.text).at("outputs").at(0);
+  EXPECT_EQ(o.at("role"), "o");
+  EXPECT_EQ(o.at("outside"), 0);
+  EXPECT_LT(o.at("largest_of_tau").get<double>(), 1e-4);
+  EXPECT_GT(o.at("median_of_error").get<double>(), 1);  // a radius below the true error would be no radius
+  EXPECT_LT(o.at("median_of_error").get<double>(), 1000);
+  EXPECT_EQ(assay("bench radius --kernel no_such_kernel").exit, 2);
+}
+
 TEST_F(Program, DoctorAndListAnswer) {
   const Outcome doctor = assay("doctor --json");
   EXPECT_EQ(doctor.exit, 0) << doctor.text;
