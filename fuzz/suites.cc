@@ -16,11 +16,12 @@
 namespace assay {
 namespace {
 
-constexpr std::array<SuiteInfo, 6> kSuites{{
+constexpr std::array<SuiteInfo, 7> kSuites{{
     {"smoke", "a few of everything, in seconds"},
     {"edge", "lengths, heads, dims and conventions around their edges: a pairwise cover, and curated cases"},
     {"adversarial", "inputs that break kernels: a pairwise cover of recipe x mask x layout x dtype x length residue"},
     {"regimes", "five production shapes, full and causal, rows sampled"},
+    {"huge", "tensors past 2^31 elements: for a GPU and a host of 64 GB"},
     {"real", "q, k, v of MiniLM-L6, layers 0, 3 and 5"},
     {"llm_like", "synthetic: D = 128, GQA, causal, with published outlier-channel and attention-sink figures"},
 }};
@@ -61,7 +62,11 @@ std::vector<SuiteInfo> all_suites() { return {kSuites.begin(), kSuites.end()}; }
 std::vector<Case> suite_cases(std::string_view name) {
   std::vector<Case> cases;
   const bool known = std::any_of(kSuites.begin(), kSuites.end(), [&](const SuiteInfo& s) { return s.name == name; });
-  if (!known) throw InputError(fmt::format("suite '{}' is unknown; there are smoke, edge, adversarial, regimes, real, llm_like", name));
+  if (!known) {
+    std::string names;
+    for (const SuiteInfo& suite : kSuites) names += (names.empty() ? "" : ", ") + std::string(suite.name);
+    throw InputError(fmt::format("suite '{}' is unknown; there are {}", name, names));
+  }
   if (name == "edge" || name == "adversarial") {
     for (const Op* op : all_ops()) {
       if (name == "edge") add_file(fmt::format("oracle/ops/{}/cases.txt", op->name), cases);
