@@ -7,6 +7,7 @@
 #include "cases/file_source.h"
 #include "cases/materialize.h"
 #include "cli/fleet.h"
+#include "cli/probe.h"
 #include "cli/verbs.h"
 #include "failure_catalog/mode.h"
 #include "fuzz/suites.h"
@@ -56,6 +57,17 @@ Check device() {
                                       static_cast<double>(info.memory) / (1 << 30))};
 }
 
+/// Tensor cores and scalar functions against what the bounds take of them. Writes all probes to `file` unless it is empty.
+Check probes(const std::string& file) {
+  try {
+    const ProbeSummary summary = probe_device(!file.empty());
+    if (!file.empty()) write_file(file, summary.document.dump(1) + "\n");
+    return {"probes", summary.ok, summary.text};
+  } catch (const EnvironmentError& error) {
+    return {"probes", file.empty(), std::string("none: ") + error.what()};  // asked for and impossible: an error
+  }
+}
+
 Check data() {
   std::size_t cases = 0;
   for (const char* suite : {"real", "llm_like", "smoke", "edge"}) cases += suite_cases(suite).size();
@@ -63,6 +75,11 @@ Check data() {
   for (const Mode* mode : all_modes()) find_data_file("failure_catalog/" + std::string(mode->name) + "/entry.md");
   return {"data", true, fmt::format("suites parse ({} cases), activations match their hashes, catalogue entries are there", cases)};
 }
+
+struct Options {
+  std::string probe;
+  bool json = false;
+};
 
 Check guarded(const std::string& name, Check (*run)()) {
   try {
@@ -72,17 +89,18 @@ Check guarded(const std::string& name, Check (*run)()) {
   }
 }
 
-int doctor(bool json) {
+int doctor(const Options& options) {
   const nlohmann::json where = environment();
+  // Probes last: no process may be spawned once CUDA has started in this one.
   const std::vector<Check> checks{guarded("workers", workers), guarded("device", device), guarded("data", data),
-                                  guarded("oracle", oracle_self_test)};
+                                  guarded("oracle", oracle_self_test), probes(options.probe)};
   bool ok = true;
   nlohmann::json out = nlohmann::json::array();
   for (const Check& check : checks) {
     ok = ok && check.ok;
     out.push_back({{"name", check.name}, {"ok", check.ok}, {"text", check.text}});
   }
-  if (json) {
+  if (options.json) {
     fmt::print("{}\n", nlohmann::json{{"environment", where}, {"checks", out}}.dump(2));
     return ok ? 0 : 3;
   }
@@ -95,9 +113,12 @@ int doctor(bool json) {
 
 void add_doctor(CLI::App& app, int& exit_code) {
   auto* verb = app.add_subcommand("doctor", "this machine, the workers, the data files, a self-test of the oracle");
-  const auto json = std::make_shared<bool>(false);
-  verb->add_flag("--json", *json, "as JSON");
-  verb->callback([json, &exit_code] { exit_code = doctor(*json); });
+  const auto o = std::make_shared<Options>();
+  verb->add_option("--probe", o->probe,
+                   "probe the device in full, about a minute: a quarter of a million elements of every kind of operands per tensor-core "
+                   "instruction, every fp32 argument of every scalar function; the results go to this file");
+  verb->add_flag("--json", o->json, "as JSON");
+  verb->callback([o, &exit_code] { exit_code = doctor(*o); });
 }
 
 }  // namespace assay

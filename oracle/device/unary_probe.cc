@@ -9,6 +9,7 @@
 #include <mutex>
 
 #include "oracle/exp64.h"
+#include "oracle/function_errors.h"
 #include "oracle/threads.h"
 
 namespace assay {
@@ -143,15 +144,15 @@ UnaryProbe probe_unary(Unary f) {
   return all;
 }
 
-bool within_documentation(const UnaryProbe& probe) {
+bool within_bounds(const UnaryProbe& probe) {
   if (probe.class_differs > 0) return false;
   switch (probe.function) {
     case Unary::kEx2:
-    case Unary::kEx2Ftz: return probe.ulps.value <= 2;
-    case Unary::kLg2: return probe.relative.value <= 0x1p-22 && probe.absolute.value <= 0x1p-22;
+    case Unary::kEx2Ftz: return probe.ulps.value <= 2 && probe.relative.value <= kEx2Hopper;
+    case Unary::kLg2: return probe.relative.value <= kLg2 && probe.absolute.value <= kLg2;
     case Unary::kRcp: return probe.ulps.value <= 1;
     case Unary::kRsqrt: return probe.relative.value <= 0x1.126p-23;  // 2^-22.9
-    case Unary::kTanh: return probe.relative.value <= 0x1p-11;
+    case Unary::kTanh: return probe.relative.value <= kTanhHopper;
   }
   return false;
 }

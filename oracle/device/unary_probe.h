@@ -40,7 +40,8 @@ UnaryProbe probe_unary(Unary f, std::uint32_t first, std::size_t count);
 /// All 2^32 codes, on oracle_threads() threads.
 UnaryProbe probe_unary(Unary f);
 
-/// Documented largest errors (PTX ISA, "Floating Point Instructions"), and whether the probe is within them.
-bool within_documentation(const UnaryProbe& probe);
+/// Whether the errors are within the documented ones (PTX ISA, "Floating Point Instructions") and, for Hopper, within
+/// those that bounds take as measured (oracle/function_errors.h).
+bool within_bounds(const UnaryProbe& probe);
 
 }  // namespace assay
