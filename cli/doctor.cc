@@ -11,6 +11,7 @@
 #include "cli/verbs.h"
 #include "failure_catalog/mode.h"
 #include "fuzz/suites.h"
+#include "oracle/error.h"
 #include "oracle/op.h"
 #include "reports/environment.h"
 
