@@ -31,7 +31,7 @@ inline constexpr double kRoundMagic =
 //   r > 0: (1 + 0.25 + 0.29 + 0.04) u <= 1.58 u,   r < 0: (0.5 + 0.25 + 0.29 + 0.04) u / 0.7071 <= 1.53 u, both
 //   relative.
 template <class T>
-[[gnu::always_inline]] inline T expm1_reduced(T r) {
+[[gnu::always_inline]] inline T expm1_reduced(const T& r) {
   const T z = r * r;
   T a = 1.0 / 479001600 * z + 1.0 / 3628800;
   a = a * z + 1.0 / 40320;
@@ -46,14 +46,14 @@ template <class T>
   return r + z * (a + r * b);
 }
 template <class T>
-[[gnu::always_inline]] inline T exp_reduced(T r) {
+[[gnu::always_inline]] inline T exp_reduced(const T& r) {
   return 1.0 + expm1_reduced(r);
 }
 
 // p 2^k, where t = kRoundMagic + k and |k| < 2048. Two factors, of halves of k: the first product is exact, so a
 // subnormal result is rounded once (error <= 2^-1075), and overflow gives infinity.
 template <class T>
-[[gnu::always_inline]] inline T scale_by(T p, T t) {
+[[gnu::always_inline]] inline T scale_by(const T& p, const T& t) {
   const auto k = bits_of(t) - bits_of(kRoundMagic) + 4096;  // positive, so that a logical shift halves it
   const auto first = k >> 1;
   const auto second = k - first;
@@ -64,7 +64,7 @@ template <class T>
 // multiples of 2^-54. k kLn2Low is below 2^-33 and rounded within 2^-86. So r has the one rounding of the subtraction,
 // u/4, which is also its relative effect on e^r. Total: 1.58 u + 0.25 u + 2^-85 < 2 u.
 template <class T>
-[[gnu::always_inline]] inline T exp_core(T x) {
+[[gnu::always_inline]] inline T exp_core(const T& x) {
   // e^-1000 is zero, e^1000 infinite, and k stays within 11 bits.
   const T low = select(x < -1000.0, T{} - 1000.0, x);
   const T c = select(low > 1000.0, T{} + 1000.0, low);
@@ -78,7 +78,7 @@ template <class T>
 // exp_core's bits for -600 <= x <= 700, where the result is normal and 2^k is one factor; e^-600 and e^700 beyond,
 // e^-600 for NaN.
 template <class T>
-[[gnu::always_inline]] inline T exp_of_weight(T x) {
+[[gnu::always_inline]] inline T exp_of_weight(const T& x) {
   const T low = select(x > -600.0, x, T{} - 600.0);
   const T c = select(low < 700.0, low, T{} + 700.0);
   const T t = c * kLog2E + kRoundMagic;

@@ -17,7 +17,7 @@ constexpr double kLeast32 = 0x1p-90;  // times the least v_abs: a normal number
   return std::bit_cast<double>((std::bit_cast<std::uint64_t>(w) + half) & mask);
 }
 
-[[gnu::always_inline]] inline double largest_lane(Vec x) {
+[[gnu::always_inline]] inline double largest_lane(const Vec& x) {
   double largest = x[0];
   for (std::size_t l = 1; l < kVec; ++l) largest = x[l] > largest ? x[l] : largest;
   return largest;
