@@ -1,4 +1,6 @@
 // Unfused attention in scalar fp32: all logits of a row, their maximum, the weights, their sum, the weighted sum of V.
+#include "kernels/attention/naive.h"
+
 #include "kernels/attention/register.h"
 #include "kernels/attention/row_end.h"
 #include "kernels/numeric.h"
@@ -104,27 +106,7 @@ class Rows {
 struct Naive {
   static std::optional<std::string> refuses(const AttentionParams&) { return std::nullopt; }
 
-  static Arithmetic declared(const AttentionParams& p) {
-    return {.qk = Accumulate::kFp32,
-            .pv = Accumulate::kFp32,
-            .score_store = ScoreStore::kFp32,
-            .scale_form = ScaleForm::kOnScore,
-            .exponential = Exponential::kEx2Approx,
-            .p_format = Format::kFp32,
-            .p_known = true,
-            .p_offset = 0,
-            .promote_n = 0,
-            .tanh = Tanh::kTwoUlp,
-            .lazy_threshold = 0,
-            .row_sum_of = RowSumOf::kUnroundedP,
-            .row_sum_tree = RowSumTree::kSequential,
-            .normalize = Normalize::kDivide,
-            .subnormals = Subnormals::kKept,
-            .max_policy = MaxPolicy::kGlobal,
-            .tile_order = TileOrder::kForward,
-            .tile_n = static_cast<int>(p.len_kv > 0 ? p.len_kv : 1),  // the whole row is one tile
-            .splits = 1};
-  }
+  static Arithmetic declared(const AttentionParams& p) { return naive_arithmetic(p); }
 
   static RunFacts run(const AttentionCall& call) {
     Rows rows(call);
@@ -148,4 +130,27 @@ const RegisterKernel kE5m2{attention_kernel<Naive, Format::kE5m2>(
     {.name = "naive_e5m2", .summary = "unfused attention, e5m2 inputs widened to fp32, scalar fp32 arithmetic"})};
 
 }  // namespace
+
+Arithmetic naive_arithmetic(const AttentionParams& p) {
+  return {.qk = Accumulate::kFp32,
+          .pv = Accumulate::kFp32,
+          .score_store = ScoreStore::kFp32,
+          .scale_form = ScaleForm::kOnScore,
+          .exponential = Exponential::kEx2Approx,
+          .p_format = Format::kFp32,
+          .p_known = true,
+          .p_offset = 0,
+          .promote_n = 0,
+          .tanh = Tanh::kTwoUlp,
+          .lazy_threshold = 0,
+          .row_sum_of = RowSumOf::kUnroundedP,
+          .row_sum_tree = RowSumTree::kSequential,
+          .normalize = Normalize::kDivide,
+          .subnormals = Subnormals::kKept,
+          .max_policy = MaxPolicy::kGlobal,
+          .tile_order = TileOrder::kForward,
+          .tile_n = static_cast<int>(p.len_kv > 0 ? p.len_kv : 1),  // the whole row is one tile
+          .splits = 1};
+}
+
 }  // namespace assay
