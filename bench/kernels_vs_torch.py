@@ -14,7 +14,11 @@ import json
 import statistics
 import sys
 
-import torch
+try:
+    import torch
+except ImportError as error:
+    print(f"assay: bench kernels: {error}: name a Python with torch by --python", file=sys.stderr)
+    raise SystemExit(3)
 
 ATEN = torch.ops.aten
 REGIMES = {3: (4, 32, 4096, 128), 4: (1, 8, 8192, 128), 5: (2, 16, 16384, 64)}  # batch, heads, tokens, head size
@@ -98,7 +102,8 @@ def main():
     parser.add_argument("--rounds", type=int, default=21)
     arguments = parser.parse_args()
     if not torch.cuda.is_available():
-        raise SystemExit("no CUDA device")
+        print("assay: bench kernels: no CUDA device", file=sys.stderr)
+        raise SystemExit(3)
     library = Library(arguments.library)
     entries = []
     for kernel in arguments.kernel or ["fa2_cuda_bf16", "fa2_cuda_fp16", "fa4_cuda_bf16"]:

@@ -10,6 +10,7 @@
 namespace assay {
 
 void add_bench_attack(CLI::App& app, int& exit_code);
+void add_bench_kernels(CLI::App& app, int& exit_code);
 void add_bench_mutants(CLI::App& app, int& exit_code);
 void add_bench_oracle(CLI::App& app, int& exit_code);
 void add_bench_radius(CLI::App& app, int& exit_code);
