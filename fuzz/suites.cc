@@ -16,11 +16,12 @@
 namespace assay {
 namespace {
 
-constexpr std::array<SuiteInfo, 7> kSuites{{
+constexpr std::array<SuiteInfo, 8> kSuites{{
     {"smoke", "a few of everything, in seconds"},
     {"edge", "lengths, heads, dims and conventions around their edges: a pairwise cover, and curated cases"},
     {"adversarial", "inputs that break kernels: a pairwise cover of recipe x mask x layout x dtype x length residue"},
     {"regimes", "five production shapes, full and causal, rows sampled"},
+    {"device", "small cases that reach every device kernel and tail path: for check --sanitize"},
     {"huge", "tensors past 2^31 elements: for a GPU and a host of 64 GB"},
     {"real", "q, k, v of MiniLM-L6, layers 0, 3 and 5"},
     {"llm_like", "synthetic: D = 128, GQA, causal, with published outlier-channel and attention-sink figures"},
