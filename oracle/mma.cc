@@ -126,7 +126,10 @@ float finish(const MmaModel& model, const BlockSum& s) {
 
 std::uint16_t finish_fp16(const BlockSum& s) {
   switch (s.kind) {
-    case BlockSum::kFinite: return static_cast<std::uint16_t>(encode(Format::kFp16, s.value));
+    case BlockSum::kFinite: {
+      const auto code = static_cast<std::uint16_t>(encode(Format::kFp16, s.value));
+      return code == 0x8000 ? std::uint16_t{0} : code;
+    }
     case BlockSum::kNan: return 0x7fff;
     case BlockSum::kPlusInfinity: return 0x7c00;
     case BlockSum::kMinusInfinity: return 0xfc00;

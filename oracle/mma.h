@@ -28,7 +28,7 @@ const MmaModel& mma_model(MmaArch arch, Format input);
 float mma_dot(const MmaModel& model, Format input, int k, const float* a, std::int64_t stride_a, const float* b,
               std::int64_t stride_b, float c);
 
-/// The same with an fp16 accumulator (codes in and out). NaN results are 0x7fff.
+/// The same with an fp16 accumulator (codes in and out). NaN results are 0x7fff, a result that rounds to zero is +0.
 std::uint16_t mma_dot_fp16(const MmaModel& model, Format input, int k, const float* a, std::int64_t stride_a,
                            const float* b, std::int64_t stride_b, std::uint16_t c);
 

@@ -66,6 +66,7 @@ class Generator {
     switch (operands_) {
       case MmaOperands::kWide: return any_code(random_, in_, true);
       case MmaOperands::kSubnormal: return tiny(random_, in_);
+      case MmaOperands::kVanishing: return number(random_, in_, vanishing(), vanishing() + 2);
       case MmaOperands::kSpecial:
         return between(random_, 0, 15) == 0 ? any_code(random_, in_, false) : number(random_, in_, -3, 3);
       case MmaOperands::kCancelling:
@@ -77,6 +78,7 @@ class Generator {
   std::uint64_t b(int k) {
     if (operands_ == MmaOperands::kWide) return any_code(random_, in_, true);
     if (operands_ == MmaOperands::kSubnormal) return number(random_, in_, 0, 4);
+    if (operands_ == MmaOperands::kVanishing) return number(random_, in_, vanishing(), vanishing() + 2);
     if (operands_ != MmaOperands::kCancelling) return number(random_, in_, -3, 3);
     if (k % 2 == 0)
       last_ = number(random_, in_, 0, 0);
@@ -93,6 +95,7 @@ class Generator {
       case MmaOperands::kSubnormal: return code(tiny(random_, acc_));
       case MmaOperands::kSpecial:
         return code(between(random_, 0, 7) == 0 ? any_code(random_, acc_, false) : number(random_, acc_, -6, 6));
+      case MmaOperands::kVanishing: return code((random_() & 1) << (info(acc_).storage_bits - 1) | (random_() & 1));
       case MmaOperands::kCancelling: return code(number(random_, acc_, -12, 2));
       case MmaOperands::kNear: break;
     }
@@ -100,6 +103,12 @@ class Generator {
   }
 
  private:
+  /// Products of two numbers with this exponent lie near the smallest subnormal, or as near as the input format lets
+  /// them.
+  int vanishing() const {
+    const int smallest = info(acc_).min_exponent - info(acc_).fraction_bits;
+    return std::max(smallest / 2 - 3, info(in_).min_exponent - info(in_).fraction_bits);
+  }
   static std::uint32_t code(std::uint64_t code) { return static_cast<std::uint32_t>(code); }
 
   Format in_, acc_;
@@ -168,6 +177,7 @@ std::string_view name_of(MmaOperands operands) {
     case MmaOperands::kFarAbove: return "c_far_above";
     case MmaOperands::kFarBelow: return "c_far_below";
     case MmaOperands::kSubnormal: return "subnormal";
+    case MmaOperands::kVanishing: return "vanishing";
     case MmaOperands::kCancelling: return "cancelling";
     case MmaOperands::kSpecial: return "special";
   }

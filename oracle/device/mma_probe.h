@@ -16,12 +16,13 @@ enum class MmaOperands : std::uint8_t {
   kFarAbove,    ///< C above every product, by up to 2^34
   kFarBelow,    ///< C below every product, by up to 2^60
   kSubnormal,   ///< subnormal and smallest normal numbers in A and C
+  kVanishing,   ///< sums around half the smallest subnormal of the accumulator
   kCancelling,  ///< products in pairs of opposite sign
   kSpecial,     ///< any code: infinities, NaN, zeros among the rest
 };
 inline constexpr MmaOperands kMmaOperands[] = {
-    MmaOperands::kNear,      MmaOperands::kWide,       MmaOperands::kFarAbove, MmaOperands::kFarBelow,
-    MmaOperands::kSubnormal, MmaOperands::kCancelling, MmaOperands::kSpecial};
+    MmaOperands::kNear,      MmaOperands::kWide,      MmaOperands::kFarAbove,   MmaOperands::kFarBelow,
+    MmaOperands::kSubnormal, MmaOperands::kVanishing, MmaOperands::kCancelling, MmaOperands::kSpecial};
 std::string_view name_of(MmaOperands operands);
 
 struct MmaProbe {
