@@ -43,7 +43,8 @@ foreach(source ${test_sources})
   add_test(NAME ${name} COMMAND ${name})
 endforeach()
 
-add_dependencies(cli.plugin_test assay assay_mutants attention_plugin misbehaves_plugin says_plugin no_symbol_plugin)
+get_property(plugins GLOBAL PROPERTY ASSAY_PLUGIN_TARGETS)
+add_dependencies(cli.plugin_test assay assay_mutants ${plugins})
 
 if(ASSAY_SANITIZE AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
   # GCC's -fsanitize makes -Wmaybe-uninitialized see ghosts inside std::regex, as its manual warns.

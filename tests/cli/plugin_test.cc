@@ -50,6 +50,19 @@ TEST(Plugin, TheExampleIsCleanOnTheSmokeSuite) {
   }
 }
 
+TEST(Plugin, TheCudaExampleIsCleanOnTheSmokeSuiteOrSkippedForWantOfADevice) {
+  if (!std::filesystem::exists(std::string(ASSAY_PLUGINS) + "/attention_plugin_cuda.so"))
+    GTEST_SKIP() << "built without a CUDA compiler";
+  const Outcome run = assay("check --suite smoke --json " + plugin("attention_plugin_cuda"));
+  ASSERT_TRUE(run.exit == 0 || run.exit == 6) << run.text;
+  const nlohmann::json document = nlohmann::json::parse(run.text);
+  const nlohmann::json& summary = document.at("summary");
+  EXPECT_EQ(summary.at("clean").get<int>() + summary.at("skipped").get<int>(), summary.at("cases").get<int>()) << summary;
+  if (run.exit == 0) EXPECT_GE(summary.at("clean").get<int>(), 7) << summary;
+  const std::string first = text_of(document.at("records").at(0).at("verdict"));
+  EXPECT_EQ(first.find("device") != std::string::npos, run.exit == 6) << first;
+}
+
 TEST(Plugin, EachDeedOfAKernelHasOneVerdictAndTheOthersAreStillJudged) {
   const Outcome run = assay(
       fmt::format("check good prints half_output reshapes overrun underrun writes_input run_fails run_segv run_exit "
