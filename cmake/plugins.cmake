@@ -4,7 +4,7 @@ function(assay_plugin name source)
   set_target_properties(${name} PROPERTIES PREFIX "" C_STANDARD 99 C_VISIBILITY_PRESET hidden
     CUDA_VISIBILITY_PRESET hidden LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/plugins)
   target_include_directories(${name} PRIVATE ${CMAKE_SOURCE_DIR}/include ${CMAKE_SOURCE_DIR})
-  target_compile_options(${name} PRIVATE -O2 $<$<COMPILE_LANGUAGE:C>:-Wall -Wextra -Wconversion>)
+  target_compile_options(${name} PRIVATE "$<$<COMPILE_LANGUAGE:C>:-O2;-Wall;-Wextra;-Wconversion>")
   target_link_libraries(${name} PRIVATE m)
   set_property(GLOBAL APPEND PROPERTY ASSAY_PLUGIN_TARGETS ${name})
 endfunction()
