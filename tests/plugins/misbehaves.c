@@ -83,7 +83,10 @@ static int32_t run_deed(const assay_call* call, void* state, assay_message* mess
     strcpy(message->text, "launch failed");
     return -3;
   }
-  if (does(call, "run_refuses")) return ASSAY_UNSUPPORTED;
+  if (does(call, "run_refuses")) {
+    message->text[0] = '\0';
+    return ASSAY_UNSUPPORTED;
+  }
   return code;
 }
 
