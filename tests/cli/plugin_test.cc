@@ -46,7 +46,9 @@ TEST(Plugin, TheExampleIsCleanOnTheSmokeSuite) {
   EXPECT_EQ(summary.at("clean").get<int>() + summary.at("skipped").get<int>(), summary.at("cases").get<int>())
       << summary;
   for (const nlohmann::json& record : nlohmann::json::parse(run.text).at("records")) {
-    if (record.at("verdict").at("kind") == "clean") EXPECT_EQ(record.at("variant"), "one row at a time");
+    if (record.at("verdict").at("kind") == "clean") {
+      EXPECT_EQ(record.at("variant"), "one row at a time");
+    }
   }
 }
 
@@ -58,7 +60,9 @@ TEST(Plugin, TheCudaExampleIsCleanOnTheSmokeSuiteOrSkippedForWantOfADevice) {
   const nlohmann::json document = nlohmann::json::parse(run.text);
   const nlohmann::json& summary = document.at("summary");
   EXPECT_EQ(summary.at("clean").get<int>() + summary.at("skipped").get<int>(), summary.at("cases").get<int>()) << summary;
-  if (run.exit == 0) EXPECT_GE(summary.at("clean").get<int>(), 7) << summary;
+  if (run.exit == 0) {
+    EXPECT_GE(summary.at("clean").get<int>(), 7) << summary;
+  }
   const std::string first = text_of(document.at("records").at(0).at("verdict"));
   EXPECT_EQ(first.find("device") != std::string::npos, run.exit == 6) << first;
 }

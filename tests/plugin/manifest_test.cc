@@ -179,8 +179,9 @@ TEST(OpParameters, CompleteParamsAreTheSameCaseWithEveryDefaultWritten) {
     EXPECT_EQ(op_parameters(op).complete(op_named(op).canonical(params)), all);
     for (const auto& [key, value] : params.items) EXPECT_EQ(*all.find(key), value) << key;
     for (const ParamInfo& info : op_named(op).params) {
-      if (info.key != "q_lens" && info.key != "kv_lens" && info.key != "block")
+      if (info.key != "q_lens" && info.key != "kv_lens" && info.key != "block") {
         EXPECT_NE(all.find(info.key), nullptr) << op << " " << info.key;
+      }
     }
     for (const ParamNames& named : op_parameters(op).named)
       EXPECT_NE(std::find(named.names.begin(), named.names.end(), *all.find(named.key)), named.names.end())
