@@ -66,7 +66,7 @@ std::string text_of(const std::vector<KernelCounts>& all) {
   return text;
 }
 
-std::vector<std::string> kernels_for(const Options& options, Runner& fleet, const Case& c) {
+std::vector<std::string> kernels_for(const Options& options, Fleet& fleet, const Case& c) {
   std::vector<std::string> names;
   for (const KernelIdentity& kernel : choose_kernels(fleet, options.kernels))
     if (takes(kernel, c)) names.push_back(kernel.name);
@@ -75,7 +75,7 @@ std::vector<std::string> kernels_for(const Options& options, Runner& fleet, cons
 
 int bench_mutants(const Options& options) {
   const Case c = parse_case(options.line);
-  const std::unique_ptr<Runner> fleet = open_fleet(std::chrono::minutes(10));
+  const std::unique_ptr<Fleet> fleet = open_fleet(std::chrono::minutes(10));
   const std::vector<KernelCounts> all = rule_counts(c, kernels_for(options, *fleet, c), *fleet, options.level);
   if (options.json)
     fmt::print("{}\n", document(c, all).dump(1));

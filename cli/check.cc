@@ -2,6 +2,7 @@
 #include <atomic>
 #include <chrono>
 #include <cstdio>
+#include <filesystem>
 #include <mutex>
 #include <set>
 #include <thread>
@@ -21,13 +22,14 @@
 #include "reports/junit.h"
 #include "reports/markdown.h"
 #include "reports/progress.h"
+#include "reports/view.h"
 
 namespace assay {
 namespace {
 
 struct Options {
-  std::vector<std::string> kernels{"correct"};
-  std::vector<std::string> suites, cases;
+  std::vector<std::string> kernels;
+  std::vector<std::string> suites, cases, plugins;
   std::string shard = "1/1", save, markdown, junit;
   std::string sanitize;  ///< a tool of compute-sanitizer, or empty
   double budget = 0;
@@ -71,12 +73,31 @@ nlohmann::json environment_of(const std::vector<Record>& records) {
   return where;
 }
 
+/// The verdict on a plug-in that crashed or hung before any case: no case is to blame.
+Record record_of(const LostPlugin& plugin) {
+  Record record;
+  record.suite = "plugins";
+  record.kernel = std::filesystem::path(plugin.file).filename().string();
+  record.verdict.kind = plugin.how.status == RunStatus::kHung ? CaseVerdict::kHung : CaseVerdict::kCrashed;
+  record.verdict.reason = plugin.how.what();
+  record.repro = "assay list kernels --plugin " + shell_quoted(plugin.file);
+  return record;
+}
+
 /// Runs the work on `jobs` threads, each with its own worker processes; records come back in the order of the work.
 std::vector<Record> run_all(const Options& options, const std::vector<Work>& work, bool& out_of_time) {
   using Clock = std::chrono::steady_clock;
   const auto start = Clock::now();
   const std::chrono::seconds deadline(options.deadline);
-  const std::vector<KernelIdentity> kernels = choose_kernels(*open_fleet(deadline), options.kernels);
+  std::vector<std::string> plugins = options.plugins, names = options.kernels;
+  if (names.empty()) names = {plugins.empty() ? "correct" : "plugins"};
+  const std::unique_ptr<Fleet> first = open_fleet(deadline, plugins);
+  const std::vector<KernelIdentity> kernels = choose_kernels(*first, names);
+  std::vector<Record> records;
+  for (const LostPlugin& lost : first->lost()) {
+    records.push_back(record_of(lost));
+    std::erase_if(plugins, [&](const std::string& file) { return std::filesystem::equivalent(file, lost.file); });
+  }
   std::vector<std::vector<Record>> done(work.size());
   std::int64_t total = 0;
   for (const Work& item : work)
@@ -88,7 +109,7 @@ std::vector<Record> run_all(const Options& options, const std::vector<Work>& wor
   std::exception_ptr failure;
   const auto serve = [&] {
     try {
-      const std::unique_ptr<Runner> fleet = open_fleet(deadline);
+      const std::unique_ptr<Fleet> fleet = open_fleet(deadline, plugins);
       for (std::size_t i; (i = next++) < work.size();) {
         if (options.budget > 0 && std::chrono::duration<double>(Clock::now() - start).count() > options.budget) {
           const std::lock_guard lock(mutex);
@@ -106,6 +127,7 @@ std::vector<Record> run_all(const Options& options, const std::vector<Work>& wor
                                       repeats_of(options, kernel));
           record.suite = work[i].suite;
           record.cells = coverage_cells(work[i].c);
+          record.repro = plugin_repro(kernel, record.case_line);
           const std::lock_guard lock(mutex);
           add(summary, record);
           done[i].push_back(std::move(record));
@@ -123,7 +145,6 @@ std::vector<Record> run_all(const Options& options, const std::vector<Work>& wor
   serve();
   for (std::thread& thread : threads) thread.join();
   if (failure) std::rethrow_exception(failure);
-  std::vector<Record> records;
   for (std::vector<Record>& some : done)
     for (Record& record : some) records.push_back(std::move(record));
   return records;
@@ -131,7 +152,9 @@ std::vector<Record> run_all(const Options& options, const std::vector<Work>& wor
 
 std::vector<Record> run_sanitized(const Options& options, const std::vector<Work>& work) {
   const std::chrono::seconds deadline(options.deadline);
-  return sanitize({options.sanitize, deadline}, choose_kernels(*open_fleet(deadline), options.kernels), work);
+  if (!options.plugins.empty()) throw InputError("--sanitize " + options.sanitize + ": not with --plugin");
+  const std::vector<std::string> names = options.kernels.empty() ? std::vector<std::string>{"correct"} : options.kernels;
+  return sanitize({options.sanitize, deadline}, choose_kernels(*open_fleet(deadline), names), work);
 }
 
 int check(const Options& options) {
@@ -154,7 +177,9 @@ int check(const Options& options) {
 void add_check(CLI::App& app, int& exit_code) {
   auto* verb = app.add_subcommand("check", "run cases on kernels, judge every output element, report");
   const auto o = std::make_shared<Options>();
-  verb->add_option("kernels", o->kernels, "kernel names, or `correct` (default), or `mutants`");
+  verb->add_option("kernels", o->kernels, "kernel names, `correct` (all without a planted fault), `mutants`, or `plugins`; default: "
+                                          "`plugins` if there are any, else `correct`");
+  add_plugin_option(*verb, o->plugins);
   verb->add_option("--suite", o->suites, "suite to run (repeatable; default smoke)")->allow_extra_args(false);
   verb->add_option("--case", o->cases, "one case line (repeatable)")->allow_extra_args(false);
   verb->add_option("--shard", o->shard, "i/n: every n-th case, from the i-th");

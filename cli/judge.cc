@@ -7,9 +7,9 @@
 #include "cases/file_source.h"
 #include "cases/materialize.h"
 #include "cases/safetensors.h"
+#include "cli/fleet.h"
 #include "cli/verbs.h"
 #include "fuzz/pipeline.h"
-#include "kernels/kernel.h"
 #include "oracle/arithmetic_json.h"
 #include "oracle/error.h"
 #include "reports/console.h"
@@ -21,6 +21,7 @@ namespace {
 
 struct Options {
   std::string file, line, as;
+  std::vector<std::string> plugins;
   Level level = Level::kT1;
   bool json = false;
 };
@@ -52,11 +53,7 @@ Case case_of(const Options& options, const SafetensorsFile& dump, const std::str
 
 /// `--as KERNEL`, or `__metadata__.arithmetic` (the `declared` object of a record), or nothing declared.
 Arithmetic arithmetic_of(const Options& options, const Case& c, const SafetensorsFile& dump, const std::string& path) {
-  if (!options.as.empty()) {
-    const Kernel* kernel = find_kernel(options.as);
-    if (kernel == nullptr) throw InputError("--as " + options.as + ": there is no kernel of that name");
-    return kernel->declared(c.params);
-  }
+  if (!options.as.empty()) return declared_by(options.as, options.plugins, c.op, c.params, "--as");
   const auto at = dump.index().metadata.find("arithmetic");
   if (at == dump.index().metadata.end()) return {};
   try {
@@ -89,6 +86,7 @@ int judge(const Options& options) {
   record.repro = "assay judge " + shell_quoted(path);
   if (!options.line.empty()) record.repro += " --case " + shell_quoted(options.line);
   if (!options.as.empty()) record.repro += " --as " + options.as;
+  for (const std::string& plugin : options.plugins) record.repro += " --plugin " + shell_quoted(std::filesystem::absolute(plugin).string());
   if (options.json) fmt::print("{}", json_text(to_json({record}, environment())));
   else fmt::print("{}", console_report({record}));
   return exit_code(summarize({record}));
@@ -102,6 +100,7 @@ void add_judge(CLI::App& app, int& exit_code) {
   verb->add_option("dump", o->file, "safetensors file")->required();
   verb->add_option("--case", o->line, "case line for the semantics (default: __metadata__.case)");
   verb->add_option("--as", o->as, "judge by the arithmetic that this kernel declares (default: __metadata__.arithmetic, else the whole family)");
+  add_plugin_option(*verb, o->plugins);
   add_level_option(*verb, o->level);
   verb->add_flag("--json", o->json, "print the JSON document instead of text");
   verb->callback([o, &exit_code] { exit_code = judge(*o); });

@@ -8,6 +8,7 @@
 #include "cli/verbs.h"
 #include "failure_catalog/mode.h"
 #include "fuzz/suites.h"
+#include "oracle/arithmetic_json.h"
 #include "oracle/error.h"
 #include "oracle/op.h"
 
@@ -27,11 +28,26 @@ Json ops() {
   return out;
 }
 
-Json kernels() {
+/// What the manifest says of a plug-in's kernel, besides what every kernel has.
+void add_manifest(Json& row, const PluginKernel& kernel) {
+  row["plugin"] = kernel.identity.plugin;
+  row["takes"] = Json::object();
+  for (const Limit& limit : kernel.limits) row["takes"][limit.key] = limit.text();
+  row["arithmetic"] = Json(to_json(kernel.arithmetic));
+  row["unknown_fields"] = kernel.unknown_fields;
+}
+
+Json kernels(const std::vector<std::string>& plugins) {
   Json out = Json::array();
-  for (const KernelIdentity& k : open_fleet(std::chrono::seconds(60))->kernels())
+  const std::unique_ptr<Fleet> fleet = open_fleet(std::chrono::seconds(60), plugins);
+  const std::vector<KernelIdentity> all = fleet->kernels();
+  if (!fleet->lost().empty()) throw fleet->lost().front().how;
+  for (const KernelIdentity& k : all) {
+    if (k.plugin.empty() && !plugins.empty()) continue;
     out.push_back({{"name", k.name}, {"op", k.op}, {"dtypes", k.dtypes}, {"mutant", k.mutant}, {"device", k.device},
                    {"expects", k.expects}, {"summary", k.summary}});
+    if (const PluginKernel* kernel = fleet->plugin_kernel(k.name)) add_manifest(out.back(), *kernel);
+  }
   return out;
 }
 
@@ -75,18 +91,25 @@ void print_rows(const std::string& what, const Json& rows) {
     if (row.value("device", false)) note += note.empty() ? "device" : ", device";
     fmt::print("  {:<32} {}{}\n", row["name"].get<std::string>() + arguments_of(row),
                note.empty() ? "" : "[" + note + "] ", row["summary"].get<std::string>());
+    if (row.contains("plugin")) {
+      fmt::print("    of {}, {} fields of its arithmetic unknown\n", row["plugin"].get<std::string>(),
+                 row["unknown_fields"].get<int>());
+      for (const auto& [key, values] : row["takes"].items())
+        fmt::print("    {:<18} {}\n", key, values.get<std::string>());
+    }
     if (row.contains("params"))
       for (const Json& p : row["params"])
         fmt::print("    {:<18} {:<11} {}\n", p["name"].get<std::string>(), p["default"].get<std::string>(), p["summary"].get<std::string>());
   }
 }
 
-int list(std::vector<std::string> what, bool json) {
+int list(std::vector<std::string> what, const std::vector<std::string>& plugins, bool json) {
+  if (what.empty() && !plugins.empty()) what = {"kernels"};
   if (what.empty()) what = {"ops", "kernels", "modes", "suites", "recipes"};
   Json document = Json::object();
   for (const std::string& name : what) {
     if (name == "ops") document[name] = ops();
-    else if (name == "kernels") document[name] = kernels();
+    else if (name == "kernels") document[name] = kernels(plugins);
     else if (name == "modes") document[name] = modes();
     else if (name == "suites") document[name] = suites();
     else if (name == "recipes") document[name] = recipes();
@@ -103,10 +126,12 @@ int list(std::vector<std::string> what, bool json) {
 void add_list(CLI::App& app, int& exit_code) {
   auto* verb = app.add_subcommand("list", "what there is: ops, kernels, modes, suites, recipes");
   const auto what = std::make_shared<std::vector<std::string>>();
+  const auto plugins = std::make_shared<std::vector<std::string>>();
   const auto json = std::make_shared<bool>(false);
   verb->add_option("what", *what, "ops, kernels, modes, suites, recipes (default: all)");
+  add_plugin_option(*verb, *plugins);
   verb->add_flag("--json", *json, "as JSON");
-  verb->callback([what, json, &exit_code] { exit_code = list(*what, *json); });
+  verb->callback([what, plugins, json, &exit_code] { exit_code = list(*what, *plugins, *json); });
 }
 
 }  // namespace assay

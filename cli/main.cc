@@ -55,6 +55,9 @@ int run(int argc, char** argv) {
   } catch (const InputError& error) {
     std::fprintf(stderr, "assay: %s\n", error.what());
     return 2;
+  } catch (const PluginGone& error) {
+    std::fprintf(stderr, "assay: %s\n", error.what());
+    return 5;
   } catch (const std::exception& error) {  // EnvironmentError, file system, memory
     std::fprintf(stderr, "assay: %s\n", error.what());
     return 3;
@@ -65,6 +68,8 @@ int run(int argc, char** argv) {
 }  // namespace assay
 
 int main(int argc, char** argv) {
-  if (argc == 2 && std::strcmp(argv[1], "worker") == 0) return assay::serve_worker(STDIN_FILENO, STDOUT_FILENO);
+  const bool plugin = argc == 4 && std::strcmp(argv[2], "--plugin") == 0;
+  if ((argc == 2 || plugin) && std::strcmp(argv[1], "worker") == 0)
+    return assay::serve_worker(STDIN_FILENO, STDOUT_FILENO, plugin ? argv[3] : "");
   return assay::run(argc, argv);
 }

@@ -22,6 +22,7 @@ constexpr double kAllclose = 1e-2;  // atol and rtol that attention tests common
 
 struct Options {
   std::string line, kernel, dump;
+  std::vector<std::string> plugins;
   int deadline = 600;
   Level level = Level::kT1;
   bool json = false;
@@ -68,8 +69,9 @@ std::string hash_of(const std::vector<Tensor>& tensors) {
 
 int repro(const Options& options) {
   const Case c = parse_case(options.line);
-  const std::unique_ptr<Runner> fleet = open_fleet(std::chrono::seconds(options.deadline));
-  choose_kernels(*fleet, {options.kernel});
+  const std::unique_ptr<Fleet> fleet = open_fleet(std::chrono::seconds(options.deadline), options.plugins);
+  const KernelIdentity kernel = kernel_named(*fleet, options.kernel);
+  if (kernel.op != c.op) throw InputError("--kernel " + kernel.name + ": computes " + kernel.op + ", not " + c.op);
   const Problem problem = materialize(c);
   const RunOutcome run = fleet->run(options.kernel, problem.params, problem.inputs, problem.outputs);
   const std::string output_hash = run.status == RunStatus::kOk ? hash_of(run.outputs) : "none";
@@ -80,6 +82,7 @@ int repro(const Options& options) {
   Record record = judge_outputs(c, problem, run.declared, run, options.level);
   record.kernel = options.kernel;
   record.suite = "repro";
+  record.repro = plugin_repro(kernel, record.case_line);
   if (options.json) {
     fmt::print("{}", json_text(to_json({record}, environment())));
     return exit_code(summarize({record}));
@@ -108,6 +111,7 @@ void add_repro(CLI::App& app, int& exit_code) {
   const auto o = std::make_shared<Options>();
   verb->add_option("case", o->line, "case line")->required();
   verb->add_option("--kernel", o->kernel, "kernel name")->required();
+  add_plugin_option(*verb, o->plugins);
   verb->add_option("--dump", o->dump, "write inputs, outputs and the case to a safetensors file for `assay judge`");
   verb->add_option("--deadline", o->deadline, "seconds after which the run counts as hung")->check(CLI::Range(1, 86400));
   add_level_option(*verb, o->level);

@@ -7,37 +7,25 @@
 #include <nlohmann/json.hpp>
 
 #include "cases/materialize.h"
+#include "cli/fleet.h"
 #include "cli/verbs.h"
-#include "kernels/kernel.h"
-#include "oracle/error.h"
 
 namespace assay {
 namespace {
 
 struct Options {
   std::string line, kernel;
+  std::vector<std::string> plugins;
   Level level = Level::kT1;
   double atol = -1, rtol = -1;
   bool json = false;
 };
 
-Arithmetic arithmetic_of(const Options& options, const Case& c) {
-  if (options.kernel.empty()) return {};
-  const Kernel* kernel = find_kernel(options.kernel);
-  if (kernel == nullptr || kernel->op != c.op)
-    throw InputError("--kernel " + options.kernel + ": there is no kernel of that name for op " + c.op);
-  const Format format = op_named(c.op).input_format(c.params);
-  if (!kernel->formats.empty() &&
-      std::find(kernel->formats.begin(), kernel->formats.end(), format) == kernel->formats.end())
-    throw InputError(fmt::format("--kernel {}: it does not take {}", options.kernel, info(format).name));
-  if (const std::optional<std::string> reason = kernel->unsupported(c.params))
-    throw InputError("--kernel " + options.kernel + ": " + *reason);
-  return kernel->declared(c.params);
-}
-
 int tolerance(const Options& options) {
   const Case c = parse_case(options.line);
-  const Arithmetic arithmetic = arithmetic_of(options, c);
+  Arithmetic arithmetic;
+  if (!options.kernel.empty())
+    arithmetic = declared_by(options.kernel, options.plugins, c.op, c.params, "--kernel");
   std::optional<Rule> rule;
   if (options.atol >= 0 || options.rtol >= 0) rule = Rule{std::max(0.0, options.atol), std::max(0.0, options.rtol)};
   ToleranceReport report = tolerance_report(op_named(c.op), materialize(c), arithmetic, options.level, rule);
@@ -58,6 +46,7 @@ void add_tolerance(CLI::App& app, int& exit_code) {
   const auto o = std::make_shared<Options>();
   verb->add_option("case", o->line, "case line")->required();
   verb->add_option("--kernel", o->kernel, "the arithmetic that this kernel declares (default: the whole family)");
+  add_plugin_option(*verb, o->plugins);
   add_level_option(*verb, o->level);
   verb->add_option("--atol", o->atol, "compare with |y - r| <= atol + rtol |r|")->check(CLI::NonNegativeNumber);
   verb->add_option("--rtol", o->rtol, "see --atol; one without the other: the other is 0")

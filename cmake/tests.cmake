@@ -16,7 +16,8 @@ endif()
 
 add_library(assay_test_flags INTERFACE)
 target_compile_definitions(assay_test_flags INTERFACE ASSAY_SOURCE_DIR="${CMAKE_SOURCE_DIR}"
-  ASSAY_PROGRAM="$<TARGET_FILE:assay>" ASSAY_MUTANTS_PROGRAM="$<TARGET_FILE:assay_mutants>" ASSAY_PYTHON="${ASSAY_PYTHON}")
+  ASSAY_PROGRAM="$<TARGET_FILE:assay>" ASSAY_MUTANTS_PROGRAM="$<TARGET_FILE:assay_mutants>" ASSAY_PYTHON="${ASSAY_PYTHON}"
+  ASSAY_PLUGINS="${CMAKE_BINARY_DIR}/plugins")
 
 # Tests see the host kernels only, but for those in tests/device: most ask every kernel that is linked in.
 file(GLOB_RECURSE test_sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/tests/*_test.cc)
@@ -42,6 +43,9 @@ foreach(source ${test_sources})
   add_test(NAME ${name} COMMAND ${name})
 endforeach()
 
+get_property(plugins GLOBAL PROPERTY ASSAY_PLUGIN_TARGETS)
+add_dependencies(cli.plugin_test assay assay_mutants ${plugins})
+
 if(ASSAY_SANITIZE AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
   # GCC's -fsanitize makes -Wmaybe-uninitialized see ghosts inside std::regex, as its manual warns.
   target_compile_options(reports.environment_test PRIVATE -Wno-maybe-uninitialized)
@@ -49,7 +53,7 @@ endif()
 
 # Every header compiles alone, and twice. Without optimisation or sanitizers: only the parse counts.
 file(GLOB_RECURSE headers CONFIGURE_DEPENDS RELATIVE ${CMAKE_SOURCE_DIR} ${CMAKE_SOURCE_DIR}/oracle/*.h
-  ${CMAKE_SOURCE_DIR}/cases/*.h ${CMAKE_SOURCE_DIR}/kernels/*.h ${CMAKE_SOURCE_DIR}/failure_catalog/*.h
+  ${CMAKE_SOURCE_DIR}/include/*.h ${CMAKE_SOURCE_DIR}/plugin/*.h ${CMAKE_SOURCE_DIR}/cases/*.h ${CMAKE_SOURCE_DIR}/kernels/*.h ${CMAKE_SOURCE_DIR}/failure_catalog/*.h
   ${CMAKE_SOURCE_DIR}/reports/*.h ${CMAKE_SOURCE_DIR}/fuzz/*.h ${CMAKE_SOURCE_DIR}/cli/*.h ${CMAKE_SOURCE_DIR}/tests/*.h)
 set(alone_sources "")
 foreach(header ${headers})
@@ -68,7 +72,7 @@ endforeach()
 add_library(assay_headers_alone OBJECT ${alone_sources})
 target_include_directories(assay_headers_alone PRIVATE ${CMAKE_SOURCE_DIR})
 target_compile_options(assay_headers_alone PRIVATE -Wall -Wextra -Wconversion -O0 -g0)
-target_compile_definitions(assay_headers_alone PRIVATE ASSAY_MUTANTS=1 ASSAY_SOURCE_DIR="" ASSAY_PROGRAM="" ASSAY_MUTANTS_PROGRAM="" ASSAY_PYTHON="")
+target_compile_definitions(assay_headers_alone PRIVATE ASSAY_MUTANTS=1 ASSAY_SOURCE_DIR="" ASSAY_PROGRAM="" ASSAY_MUTANTS_PROGRAM="" ASSAY_PYTHON="" ASSAY_PLUGINS="")
 target_link_libraries(assay_headers_alone PRIVATE nlohmann_json::nlohmann_json ${FMT_TARGET} CLI11::CLI11 GTest::gtest Boost::headers)
 
 set(lint ${Python3_EXECUTABLE} ${CMAKE_SOURCE_DIR}/tests/lint/lint.py)

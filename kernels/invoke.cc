@@ -3,23 +3,44 @@
 
 #include <exception>
 
+#include "kernels/launch_check.h"
 #include "kernels/run_error.h"
 
 namespace assay {
+namespace {
+
+template <class View>
+void check_launch(std::span<const View> tensors) {
+  for (const View& tensor : tensors)
+    if (const auto fault = launch_fault(*tensor.layout, tensor.storage)) throw CannotRun("not launched: " + *fault);
+}
+
+}  // namespace
 
 RunOutcome invoke(const Kernel& kernel, const Call& call) {
+  Arithmetic declared;
+  const auto run = [&](const Call& c) {
+    if (const std::optional<std::string> reason = kernel.unsupported(c.params)) throw CannotRun(*reason);
+    declared = kernel.declared(c.params);
+    return kernel.run(c);
+  };
+  RunOutcome outcome = invoke(run, call);
+  outcome.declared = declared;
+  return outcome;
+}
+
+RunOutcome invoke(const std::function<RunFacts(const Call&)>& run, const Call& call) {
   RunOutcome outcome;
   try {
-    if (const std::optional<std::string> reason = kernel.unsupported(call.params)) {
-      outcome.status = RunStatus::kSkipped;
-      outcome.reason = *reason;
-      return outcome;
-    }
-    outcome.declared = kernel.declared(call.params);
-    outcome.facts = kernel.run(call);
+    check_launch(call.inputs);
+    check_launch(call.outputs);
+    outcome.facts = run(call);
   } catch (const CannotRun& reason) {
     outcome.status = RunStatus::kSkipped;
     outcome.reason = reason.what();
+  } catch (const RunFailed& error) {
+    outcome.status = RunStatus::kCrashed;
+    outcome.reason = error.what();
   } catch (const InvariantsBroken& error) {
     outcome.broken = error.findings();
   } catch (const ProcessSpoiled& error) {
@@ -45,7 +66,8 @@ KernelIdentity identity_of(const Kernel& kernel) {
                           .expects = std::string(kernel.expects),
                           .mutant = kernel.mutant,
                           .device = kernel.device,
-                          .dtypes = {}};
+                          .dtypes = {},
+                          .plugin = {}};
   for (const Format format : kernel.formats) identity.dtypes.emplace_back(info(format).name);
   return identity;
 }

@@ -86,7 +86,8 @@ KernelIdentity identity_from_json(const nlohmann::json& json) {
           json.at("expects").get<std::string>(),
           json.at("mutant").get<bool>(),
           json.at("device").get<bool>(),
-          json.at("dtypes").get<std::vector<std::string>>()};
+          json.at("dtypes").get<std::vector<std::string>>(),
+          {}};
 }
 
 nlohmann::json to_json(const DeviceInfo& device) {

@@ -14,12 +14,14 @@
 namespace assay {
 
 // One JSON object per line in each direction; a reply carries its request's `id`.
-//   {verb: hello, id, memory_fd}               -> {id, kernels: [{name, op, summary, expects, mutant, device, dtypes}]}
+//   {verb: hello, id, memory_fd, deadline_ms}  -> {id, kernels: [{name, op, summary, expects, mutant, device, dtypes}]}
 //   {verb: run, id, kernel, params, memory, inputs, outputs, fill, bare, deadline_ms}
 //                                              -> {id, status: ok | skipped | crashed, reason, variant, device, broken,
 //                                                  declared, spoiled}; after spoiled: true the worker ends
 //   {verb: device, id}                         -> {id, device: {absent, name, capability, driver, runtime,
 //                                                  multiprocessors, memory}}
+// The worker of a plug-in answers hello with {id, manifest} or {id, bad_plugin: why}, and sends {phase} before every
+// call into it: the last phase says where a worker that is gone was.
 //   {verb: bye, id}                            -> the worker exits with 0
 // `memory` is the size in bytes of the shared memory behind memory_fd; tensors are {layout..., at}, `at` the byte
 // position of their storage there.

@@ -14,6 +14,12 @@ class CannotRun : public std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
+/// The kernel says that it failed, in words of its own: a crash.
+class RunFailed : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
+};
+
 /// The run ended and broke what every kernel must keep: guards, inputs. One sentence per finding.
 class InvariantsBroken : public std::runtime_error {
  public:

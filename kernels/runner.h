@@ -32,6 +32,7 @@ struct KernelIdentity {
   bool mutant = false;
   bool device = false;              ///< runs on a GPU
   std::vector<std::string> dtypes;  ///< names of the input formats it takes
+  std::string plugin = {};          ///< the file it comes from; empty: the program's own
 };
 
 class Runner {

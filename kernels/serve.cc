@@ -5,12 +5,15 @@
 #include <unistd.h>
 
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <stdexcept>
 
 #include "kernels/device_info.h"
 #include "kernels/invoke.h"
+#include "kernels/plugin/host.h"
 #include "kernels/protocol.h"
 #include "kernels/worker.h"
+#include "oracle/error.h"
 
 namespace assay {
 namespace {
@@ -75,10 +78,58 @@ nlohmann::json reply_with(const RunOutcome& outcome) {
           {"spoiled", outcome.spoiled}};
 }
 
-nlohmann::json run_request(const nlohmann::json& request, int memory_fd) {
+constexpr auto kNever = Channel::Clock::time_point::max();
+
+/// What this process has to run: its linked kernels, or one plug-in's.
+class Serving {
+ public:
+  Serving(const std::string& plugin, Channel& channel)
+      : note_([this, &channel](std::string_view phase) {
+          channel.send({{"phase", phase}}, kNever);
+          alarm(patience_);
+        }) {
+    if (!plugin.empty()) plugin_.emplace(plugin);
+  }
+
+  /// From now on, and from every phase on, this process outlives its supervisor by seconds at most, even inside a
+  /// kernel that hangs.
+  void start_clock(const nlohmann::json& request) {
+    patience_ = static_cast<unsigned>(request.at("deadline_ms").get<std::int64_t>() / 1000 + 5);
+    alarm(patience_);
+  }
+
+  RunOutcome run(const std::string& name, const Call& call) {
+    if (plugin_) return invoke([&](const Call& c) { return plugin_->run(name, c, note_); }, call);
+    const Kernel* kernel = find_kernel(name);
+    if (kernel == nullptr) throw std::runtime_error("there is no kernel " + name);
+    return invoke(*kernel, call);
+  }
+
+  nlohmann::json hello(const nlohmann::json& request) {
+    nlohmann::json reply;
+    if (plugin_) {
+      start_clock(request);
+      try {
+        reply["manifest"] = plugin_->manifest(note_);
+      } catch (const InputError& error) {
+        reply["bad_plugin"] = error.what();
+      }
+      alarm(0);
+      return reply;
+    }
+    reply["kernels"] = nlohmann::json::array();
+    for (const KernelIdentity& identity : linked_kernels()) reply["kernels"].push_back(to_json(identity));
+    return reply;
+  }
+
+ private:
+  unsigned patience_ = 0;  ///< seconds
+  PhaseNote note_;
+  std::optional<PluginHost> plugin_;
+};
+
+nlohmann::json run_request(const nlohmann::json& request, int memory_fd, Serving& serving) {
   const auto name = request.at("kernel").get<std::string>();
-  const Kernel* kernel = find_kernel(name);
-  if (kernel == nullptr) throw std::runtime_error("there is no kernel " + name);
   const Params params = params_from_json(request.at("params"));
   const std::vector<Placed> inputs = placed_from_json(request.at("inputs"));
   const std::vector<Placed> outputs = placed_from_json(request.at("outputs"));
@@ -88,17 +139,16 @@ nlohmann::json run_request(const nlohmann::json& request, int memory_fd) {
   std::vector<OutputView> targets;
   for (const Placed& output : outputs) targets.push_back({&output.layout, memory.storage(output.layout, output.at)});
 
-  // Outlives its supervisor by seconds at most, even inside a kernel that hangs.
-  alarm(static_cast<unsigned>(request.at("deadline_ms").get<std::int64_t>() / 1000 + 5));
+  serving.start_clock(request);
   const Call call{params, views, targets, request.at("fill").get<int>(), request.at("bare").get<bool>()};
-  const RunOutcome outcome = invoke(*kernel, call);
+  const RunOutcome outcome = serving.run(name, call);
   alarm(0);
   return reply_with(outcome);
 }
 
-nlohmann::json run_or_say_why_not(const nlohmann::json& request, int memory_fd) {
+nlohmann::json run_or_say_why_not(const nlohmann::json& request, int memory_fd, Serving& serving) {
   try {
-    return run_request(request, memory_fd);
+    return run_request(request, memory_fd, serving);
   } catch (const std::exception& error) {
     RunOutcome outcome;
     outcome.status = RunStatus::kCrashed;
@@ -132,14 +182,14 @@ class PrivateFd {
 
 }  // namespace
 
-int serve_worker(int in_fd, int out_fd) {
+int serve_worker(int in_fd, int out_fd, const std::string& plugin) {
   constexpr int kBroken = 2, kSpoiled = 4;
   const int nothing = open("/dev/null", O_RDONLY | O_CLOEXEC);
   const PrivateFd in(in_fd, STDIN_FILENO, nothing);
   const PrivateFd out(out_fd, STDOUT_FILENO, STDERR_FILENO);
   if (nothing >= 0) close(nothing);
   Channel channel(in.fd(), out.fd());
-  constexpr auto kNever = Channel::Clock::time_point::max();
+  Serving serving(plugin, channel);
   int memory_fd = -1;
   std::string line;
   for (;;) {
@@ -153,10 +203,9 @@ int serve_worker(int in_fd, int out_fd) {
       if (verb == "bye") return 0;
       if (verb == "hello") {
         memory_fd = request.at("memory_fd").get<int>();
-        reply["kernels"] = nlohmann::json::array();
-        for (const KernelIdentity& identity : linked_kernels()) reply["kernels"].push_back(to_json(identity));
+        reply = serving.hello(request);
       } else if (verb == "run") {
-        reply = run_or_say_why_not(request, memory_fd);
+        reply = run_or_say_why_not(request, memory_fd, serving);
       } else if (verb == "device") {
         reply["device"] = to_json(device_info());
       } else {

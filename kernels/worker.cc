@@ -24,6 +24,7 @@ constexpr milliseconds kCheckerPatience{60'000};  ///< the same under a memory c
 /// What came of one request: a reply, or the reason why there is none.
 struct Exchange {
   std::optional<nlohmann::json> reply;
+  std::string phase;  ///< of a plug-in, the last that its worker named
   RunStatus status = RunStatus::kCrashed;  ///< kCrashed or kHung, without a reply
   std::string reason;
 };
@@ -36,7 +37,10 @@ class WorkerRunner final : public Runner {
   WorkerRunner& operator=(const WorkerRunner&) = delete;
 
   std::vector<KernelIdentity> kernels() override {
-    if (const std::optional<Exchange> failure = start())
+    const std::optional<Exchange> failure = start();
+    if (failure && !failure->phase.empty())
+      throw PluginGone(failure->status, options_.plugin + ": " + failure->reason);
+    if (failure)
       throw EnvironmentError("worker " + options_.command.front() + " does not start: " + failure->reason);
     return kernels_;
   }
@@ -99,14 +103,22 @@ class WorkerRunner final : public Runner {
   std::optional<Exchange> start() {
     if (process_) return std::nullopt;
     if (!memory_) memory_.emplace();
-    process_.emplace(options_.command, memory_->fd());
+    std::vector<std::string> command = options_.command;
+    if (!options_.plugin.empty()) command.insert(command.end(), {"--plugin", options_.plugin});
+    process_.emplace(command, memory_->fd());
     Exchange hello =
-        ask({{"verb", "hello"}, {"memory_fd", kChildMemoryFd}}, std::max(options_.deadline, kStartDeadline));
+        ask({{"verb", "hello"}, {"memory_fd", kChildMemoryFd}, {"deadline_ms", options_.deadline.count()}},
+            std::max(options_.deadline, kStartDeadline));
     if (hello.reply) {
       try {
         kernels_.clear();
-        for (const nlohmann::json& item : hello.reply->at("kernels")) kernels_.push_back(identity_from_json(item));
+        if (!options_.plugin.empty()) read_plugin(*hello.reply);
+        else
+          for (const nlohmann::json& item : hello.reply->at("kernels")) kernels_.push_back(identity_from_json(item));
         return std::nullopt;
+      } catch (const InputError&) {
+        process_.reset();
+        throw;
       } catch (const std::exception& error) {
         process_.reset();
         hello.reason = std::string("its first reply makes no sense: ") + error.what();
@@ -115,17 +127,25 @@ class WorkerRunner final : public Runner {
     return hello;
   }
 
+  void read_plugin(const nlohmann::json& hello) {
+    if (hello.contains("bad_plugin")) throw InputError(hello.at("bad_plugin").get<std::string>());
+    kernels_ = options_.read_manifest(hello.at("manifest").get<std::string>());
+  }
+
   /// Sends a request and waits for its reply. Whatever goes wrong ends the process; the next request starts a new one.
   Exchange ask(nlohmann::json request, milliseconds patience) {
     request["id"] = ++id_;
-    const auto until = deadline(patience);
     Channel& channel = process_->channel();
     std::string line;
-    Channel::Status status = channel.send(request, until);
-    if (status == Channel::Status::kOk) status = channel.receive(line, until);
+    Channel::Status status = channel.send(request, deadline(patience));
     Exchange exchange;
+    if (status == Channel::Status::kOk) status = channel.receive(line, deadline(patience));
+    while (status == Channel::Status::kOk && is_phase(line, exchange.phase)) {
+      patience = options_.deadline;
+      status = channel.receive(line, deadline(patience));
+    }
     switch (status) {
-      case Channel::Status::kOk: exchange = read_reply(line); break;
+      case Channel::Status::kOk: read_reply(line, exchange); break;
       case Channel::Status::kTimeout:
         exchange.status = RunStatus::kHung;
         exchange.reason = "no reply within " + std::to_string(patience.count()) + " ms";
@@ -134,11 +154,20 @@ class WorkerRunner final : public Runner {
       case Channel::Status::kTooLong: exchange.reason = "its reply is longer than a megabyte"; break;
     }
     if (!exchange.reply) process_.reset();
+    if (!exchange.reply && !exchange.phase.empty()) exchange.reason = "in " + exchange.phase + ": " + exchange.reason;
     return exchange;
   }
 
-  Exchange read_reply(const std::string& line) {
-    Exchange exchange;
+  /// Whether a line is no reply but a plug-in's worker saying which call comes next.
+  bool is_phase(const std::string& line, std::string& phase) const {
+    if (options_.plugin.empty()) return false;
+    const nlohmann::json note = nlohmann::json::parse(line, nullptr, false);
+    if (!note.is_object() || !note.contains("phase") || !note["phase"].is_string()) return false;
+    phase = note["phase"].get<std::string>();
+    return true;
+  }
+
+  void read_reply(const std::string& line, Exchange& exchange) {
     try {
       nlohmann::json reply = nlohmann::json::parse(line);
       if (reply.at("id").get<std::int64_t>() != id_)
@@ -150,7 +179,6 @@ class WorkerRunner final : public Runner {
     } catch (const std::exception& error) {
       exchange.reason = std::string("its reply makes no sense: ") + error.what();
     }
-    return exchange;
   }
 
   /// Fills the zones and describes them.

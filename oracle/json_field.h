@@ -38,6 +38,8 @@ class JsonField {
   std::uint64_t hex() const;
   bool boolean() const;
 
+  const nlohmann::json& json() const { return *value_; }
+  const std::string& path() const { return path_; }
   [[noreturn]] void fail(std::string_view expected) const;
 
  private:

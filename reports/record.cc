@@ -226,7 +226,7 @@ nlohmann::json coverage(const std::vector<Record>& records) {
   std::set<std::string_view> lines;
   std::map<std::string_view, std::map<std::string_view, CellCount>> cells;
   for (const Record& record : records) {
-    lines.insert(record.case_line);
+    if (!record.case_line.empty()) lines.insert(record.case_line);
     for (const auto& [cell, value] : record.cells) {
       CellCount& count = cells[cell][value];
       count.lines.insert(record.case_line);

@@ -2,8 +2,7 @@
 #include "kernels/device_info.h"
 
 #include <fstream>
-#include <regex>
-#include <sstream>
+#include <string>
 
 #include "kernels/device/check.cuh"
 
@@ -16,11 +15,9 @@ std::string version(int number) { return std::to_string(number / 1000) + "." + s
 /// "580.95.05" of the loaded kernel module; empty if the system does not show it.
 std::string module_version() {
   std::ifstream file("/proc/driver/nvidia/version");
-  std::ostringstream text;
-  text << file.rdbuf();
-  std::smatch found;
-  const std::string content = text.str();
-  return std::regex_search(content, found, std::regex(R"(\b\d+\.\d+(\.\d+)?\b)")) ? found.str() : "";
+  for (std::string word; file >> word;)
+    if (word.find('.') != std::string::npos && word.find_first_not_of("0123456789.") == std::string::npos) return word;
+  return {};
 }
 
 DeviceInfo ask() {

@@ -1,10 +1,7 @@
 // The program from outside: exit codes, error lines, the same verdict from check and judge, and repro that repeats itself.
-#include <sys/wait.h>
-
 #include <unistd.h>
 
 #include <algorithm>
-#include <cstdio>
 #include <filesystem>
 #include <fstream>
 #include <string>
@@ -14,27 +11,10 @@
 #include <nlohmann/json.hpp>
 
 #include "fuzz/suites.h"
+#include "tests/cli/shell.h"
 
 namespace assay {
 namespace {
-
-struct Outcome {
-  int exit = -1;
-  std::string text;  ///< standard output and error together
-};
-
-Outcome shell(const std::string& command) {
-  Outcome run;
-  std::FILE* pipe = popen(("cd / && (" + command + ") 2>&1").c_str(), "r");
-  if (pipe == nullptr) return run;
-  char buffer[4096];
-  for (std::size_t n; (n = fread(buffer, 1, sizeof buffer, pipe)) > 0;) run.text.append(buffer, n);
-  const int status = pclose(pipe);
-  run.exit = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
-  return run;
-}
-
-Outcome assay(const std::string& arguments) { return shell(std::string(ASSAY_PROGRAM) + " " + arguments); }
 
 nlohmann::json verdict_of(const Outcome& run) { return nlohmann::json::parse(run.text).at("records").at(0).at("verdict"); }
 
@@ -64,7 +44,11 @@ TEST_F(Program, ErrorsNameFieldAndValueInOneLine) {
                                          std::pair{"check --case 'attention q=nonsense@1'", "nonsense"},
                                          std::pair{"report /no/such/file", "/no/such/file"},
                                          std::pair{"explain no_such_mode", "no_such_mode"},
-                                         std::pair{"check --shard 3/2", "3/2"}}) {
+                                         std::pair{"check --shard 3/2", "3/2"},
+                                         std::pair{"check --case 'attention scale=inf'", "scale=inf"},
+                                         std::pair{"check --case 'attention scale=nan'", "scale=nan"},
+                                         std::pair{"check --case 'attention b=65536 hq=65536 sq=65536'", "2^32"},
+                                         std::pair{"check --case 'attention skv=99999999999999999999'", "skv=99999"}}) {
     const Outcome run = assay(arguments);
     EXPECT_EQ(run.exit, 2) << arguments;
     EXPECT_NE(run.text.find(words), std::string::npos) << run.text;

@@ -14,13 +14,14 @@ import statistics
 import subprocess
 import sys
 
-PARTS = ["oracle", "cases", "kernels", "failure_catalog", "reports", "fuzz", "cli", "tests"]
+PARTS = ["oracle", "cases", "kernels", "plugin", "failure_catalog", "reports", "fuzz", "cli", "tests"]
 
 # What each part may include, besides itself. Two arrows must not exist: oracle -> kernels, and kernels -> cases or fuzz.
 ARROWS = {
     "oracle": set(),
     "cases": {"oracle"},
     "kernels": {"oracle"},
+    "plugin": {"oracle", "kernels"},
     "failure_catalog": {"oracle", "cases"},
     "reports": {"oracle", "cases", "failure_catalog"},
     "fuzz": set(PARTS) - {"cli", "tests"},
@@ -91,7 +92,8 @@ def layering(root):
 
 def written_files(root):
     """Source text in our own hand: code, build files, scripts."""
-    files = sources(root, ".h", ".cc", ".py", *DEVICE) + sorted((root / "cmake").glob("*.cmake")) + [root / "CMakeLists.txt", root / "dev"]
+    files = sources(root, ".h", ".cc", ".c", ".py", *DEVICE) + sorted((root / "cmake").glob("*.cmake")) + [root / "CMakeLists.txt", root / "dev"]
+    files += sorted(p for part in ("include", "examples") for p in (root / part).glob("*.*"))
     return [p for p in files if p.exists()]
 
 
@@ -112,7 +114,7 @@ def first_lines(root):
         lines = path.read_text().splitlines()
         if lines and lines[0].startswith("#!"):
             lines = lines[1:]
-        mark = {".h": "// ", ".cc": "// ", ".cu": "// ", ".cuh": "// ", ".py": '"""'}.get(path.suffix, "# ")
+        mark = {".h": "// ", ".cc": "// ", ".c": "// ", ".cu": "// ", ".cuh": "// ", ".py": '"""'}.get(path.suffix, "# ")
         block = []
         for line in lines:
             if not line.startswith(mark) and (path.suffix != ".py" or not block):

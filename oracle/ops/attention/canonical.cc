@@ -1,9 +1,10 @@
-// Attention's parameters as canonical text: one spelling, defaults left out.
+// Attention's parameters as text: canonical (one spelling, defaults left out), and complete with all defaults.
 #include <algorithm>
 #include <array>
 #include <charconv>
 #include <string>
 
+#include "oracle/op_parameters.h"
 #include "oracle/ops/attention/defaults.h"
 #include "oracle/ops/attention/layouts.h"
 #include "oracle/ops/attention/names.h"
@@ -35,13 +36,15 @@ std::string mask_name(const AttentionParams& p) {
   return p.data_mask == DataMask::kNone ? "causal" : "causal+" + data;
 }
 
-}  // namespace
+std::vector<std::string_view> mask_names() {
+  return {"none", "causal", "bool", "additive", "block", "list", "causal+bool", "causal+additive", "causal+block",
+          "causal+list"};
+}
 
-Params canonical_attention(const Params& params) {
-  const AttentionParams p = attention_params(params);
+Params as_text(const AttentionParams& p, bool defaults) {
   Params out;
   const auto text = [&](std::string_view key, std::string value, std::string_view fallback) {
-    if (value != fallback) out.set(key, std::move(value));
+    if (defaults ? !value.empty() : value != fallback) out.set(key, std::move(value));
   };
   const auto number = [&](std::string_view key, std::int64_t value, std::int64_t fallback) {
     text(key, std::to_string(value), std::to_string(fallback));
@@ -74,15 +77,15 @@ Params canonical_attention(const Params& params) {
   name("descale", names::kDescale, p.descale);
   number("scale_block", p.scale_block, 128);
   name("align", names::kAlign, p.align);
-  text("window", p.window_left >= 0 || p.window_right >= 0 ? joined({p.window_left, p.window_right}) : "", "");
+  text("window", joined({p.window_left, p.window_right}), "-1,-1");
   name("window_ends", names::kWindowEnds, p.window_ends);
   name("empty", names::kEmptyOutput, p.empty_output);
   name("empty_lse", names::kEmptyLse, p.empty_lse);
   name("lse", names::kLseBase, p.lse);
   name("masked_nonfinite", names::kMaskedNonfinite, p.masked_nonfinite);
   name("batch", names::kBatching, p.batching);
-  text("q_lens", lengths(p.lens_q, p.len_q), "");
-  text("kv_lens", lengths(p.lens_kv, p.len_kv), "");
+  text("q_lens", defaults ? joined(p.lens_q) : lengths(p.lens_q, p.len_q), "");
+  text("kv_lens", defaults ? joined(p.lens_kv) : lengths(p.lens_kv, p.len_kv), "");
   name("layout", names::kLayout, p.layout);
   number("offset", p.offset, 0);
   name("expand", names::kExpand, p.expand_batch ? 1 : p.expand_heads ? 2 : 0);
@@ -99,5 +102,41 @@ Params canonical_attention(const Params& params) {
   number("rows_seed", p.sampled_rows > 0 ? p.rows_seed : 0, 0);
   return out;
 }
+
+Params complete_attention(const Params& params) { return as_text(attention_params(params), true); }
+
+template <std::size_t kSize>
+ParamNames choice(std::string_view key, const std::array<std::string_view, kSize>& all) {
+  return {key, {all.begin(), all.end()}};
+}
+
+const RegisterOpParameters kParameters({
+    .op = "attention",
+    .complete = complete_attention,
+    .named = {{"out", {"fp32", "fp16", "bf16"}},
+              {"mask", mask_names()},
+              choice("alibi", names::kAlibi),
+              choice("slopes", names::kSlopes),
+              choice("sink", names::kSink),
+              choice("descale", names::kDescale),
+              choice("align", names::kAlign),
+              choice("window_ends", names::kWindowEnds),
+              choice("empty", names::kEmptyOutput),
+              choice("empty_lse", names::kEmptyLse),
+              choice("lse", names::kLseBase),
+              choice("masked_nonfinite", names::kMaskedNonfinite),
+              choice("batch", names::kBatching),
+              choice("layout", names::kLayout),
+              choice("expand", names::kExpand),
+              choice("v_from", names::kVFrom),
+              choice("kv", names::kKvStore),
+              choice("table_pad", names::kTablePad)},
+    .format_key = "dtype",
+    .for_the_judge = {"rows", "rows_seed"},
+});
+
+}  // namespace
+
+Params canonical_attention(const Params& params) { return as_text(attention_params(params), false); }
 
 }  // namespace assay

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "oracle/op_parameters.h"
 #include "oracle/ops/attention/names.h"
 #include "oracle/ops/merge/layouts.h"
 #include "oracle/param_reader.h"
@@ -44,14 +45,16 @@ MergeParams merge_params(const Params& params) {
   return p;
 }
 
-Params canonical_merge(const Params& params) {
+namespace {
+
+Params complete_merge(const Params& params) {
   const MergeParams p = merge_params(params);
   Params all;
   all.set("parts", std::to_string(p.parts));
   all.set("rows", std::to_string(p.rows));
   all.set("dv", std::to_string(p.dim_v));
   all.set("dtype", text(info(p.input).name));
-  if (p.output != p.input) all.set("out", text(info(p.output).name));
+  all.set("out", text(info(p.output).name));
   all.set("base", p.base == LseBase::kTwo ? "2" : "e");
   all.set("lse", text(kAnswers.at(p.has_lse ? 1 : 0)));
   all.set("empty_part", text(kEmptyParts.at(p.plus_inf_is_empty ? 1 : 0)));
@@ -60,6 +63,29 @@ Params canonical_merge(const Params& params) {
   all.set("masked_nonfinite", text(names::kMaskedNonfinite.at(static_cast<std::size_t>(p.masked_nonfinite))));
   all.set("layout", text(kLayouts.at(p.rows_first ? 1 : 0)));
   all.set("pad", std::to_string(p.pad));
+  return all;
+}
+
+const RegisterOpParameters kParameters({
+    .op = "merge",
+    .complete = complete_merge,
+    .named = {{"out", {"fp32", "fp16", "bf16"}},
+              {"base", {kBases.begin(), kBases.end()}},
+              {"lse", {kAnswers.begin(), kAnswers.end()}},
+              {"empty_part", {kEmptyParts.begin(), kEmptyParts.end()}},
+              {"empty", {kEmptyOutputs.begin(), kEmptyOutputs.end()}},
+              {"empty_lse", {names::kEmptyLse.begin(), names::kEmptyLse.end()}},
+              {"masked_nonfinite", {names::kMaskedNonfinite.begin(), names::kMaskedNonfinite.end()}},
+              {"layout", {kLayouts.begin(), kLayouts.end()}}},
+    .format_key = "dtype",
+    .for_the_judge = {},
+});
+
+}  // namespace
+
+Params canonical_merge(const Params& params) {
+  Params all = complete_merge(params);
+  if (*all.find("out") == *all.find("dtype")) all.erase("out");
   return without_defaults(kMergeParams, all);
 }
 

@@ -1,6 +1,7 @@
 // Softmax's parameters: parse, check, normalise.
 #include "oracle/ops/softmax/softmax.h"
 
+#include "oracle/op_parameters.h"
 #include "oracle/ops/attention/names.h"
 #include "oracle/ops/softmax/layouts.h"
 #include "oracle/param_reader.h"
@@ -34,14 +35,16 @@ SoftmaxParams softmax_params(const Params& params) {
   return p;
 }
 
-Params canonical_softmax(const Params& params) {
+namespace {
+
+Params complete_softmax(const Params& params) {
   const SoftmaxParams p = softmax_params(params);
   Params all;
   const auto number = [&](std::string_view key, std::int64_t value) { all.set(key, std::to_string(value)); };
   number("rows", p.rows);
   number("n", p.n);
   all.set("dtype", std::string(info(p.input).name));
-  if (p.output != p.input) all.set("out", std::string(info(p.output).name));
+  all.set("out", std::string(info(p.output).name));
   all.set("scale", shortest_text(p.scale));
   all.set("mask", std::string(kMasks.at(static_cast<std::size_t>(p.data_mask))));
   number("steps", p.steps);
@@ -50,6 +53,26 @@ Params canonical_softmax(const Params& params) {
   all.set("empty_lse", std::string(names::kEmptyLse.at(static_cast<std::size_t>(p.empty_lse))));
   number("pad", p.pad);
   number("offset", p.offset);
+  return all;
+}
+
+const RegisterOpParameters kParameters({
+    .op = "softmax",
+    .complete = complete_softmax,
+    .named = {{"out", {"fp32", "fp16", "bf16"}},
+              {"mask", {kMasks.begin(), kMasks.end()}},
+              {"lse", {names::kLseBase.begin(), names::kLseBase.end()}},
+              {"empty", {names::kEmptyOutput.begin(), names::kEmptyOutput.end()}},
+              {"empty_lse", {names::kEmptyLse.begin(), names::kEmptyLse.end()}}},
+    .format_key = "dtype",
+    .for_the_judge = {},
+});
+
+}  // namespace
+
+Params canonical_softmax(const Params& params) {
+  Params all = complete_softmax(params);
+  if (*all.find("out") == *all.find("dtype")) all.erase("out");
   return without_defaults(kSoftmaxParams, all);
 }
 
