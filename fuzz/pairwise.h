@@ -27,7 +27,7 @@ struct Plan {
   std::string (*settle)(const std::vector<std::string>& words, const Pick& pick) = nullptr;
 };
 
-/// The plans for suite "edge" or "adversarial".
+/// The plans for suite "edge" or "adversarial"; attention has one more, "dense".
 Plan attention_plan(std::string_view suite);
 Plan softmax_plan(std::string_view suite);
 Plan merge_plan(std::string_view suite);
@@ -39,7 +39,7 @@ std::string planned_line(const Plan& plan, std::vector<std::size_t> row, std::si
 /// that a case takes milliseconds.
 std::string chosen_line(const Pick& pick);
 
-/// An op's lines of the suite "edge" or "adversarial"; the same list on every machine. Throws InputError for an op without plan.
+/// An op's lines of one of those suites; the same list on every machine. Throws InputError for an op without plan.
 std::vector<std::string> pairwise_lines(std::string_view op, std::string_view suite);
 
 }  // namespace assay

@@ -226,7 +226,25 @@ std::string settle(const std::vector<std::string>& words, const Pick& pick) {
 
 }  // namespace
 
+namespace {
+
+/// Adversarial values on what FlashAttention kernels take: contiguous keys with neighbouring channels, causal and window masks,
+/// 16- and 32-bit inputs, heads up to 256 channels.
+Plan dense_plan() {
+  const Levels masks(kMasks.begin(), kMasks.begin() + 6), layouts(kLayouts.begin(), kLayouts.begin() + 6);
+  const Levels dtypes(kDtypes.begin(), kDtypes.begin() + 5), dims{"d=64", "d=128", "d=256", "d=40", "d=192 dv=128", "d=8"};
+  return {"attention",
+          {kAdversarialRecipes, masks, layouts, dtypes, kLengths, kHeads, dims, kLse, kScales, kEmpty, kPoisons, kOptions},
+          std::size_t{1100},
+          std::uint64_t{13},
+          excludes,
+          settle};
+}
+
+}  // namespace
+
 Plan attention_plan(std::string_view suite) {
+  if (suite == "dense") return dense_plan();
   const bool edge = suite == "edge";
   return {"attention",
           {edge ? kEdgeRecipes : kAdversarialRecipes, kMasks, kLayouts, kDtypes, kLengths, kHeads, kDims, kLse, kScales,

@@ -16,10 +16,11 @@
 namespace assay {
 namespace {
 
-constexpr std::array<SuiteInfo, 8> kSuites{{
+constexpr std::array<SuiteInfo, 9> kSuites{{
     {"smoke", "a few of everything, in seconds"},
     {"edge", "lengths, heads, dims and conventions around their edges: a pairwise cover, and curated cases"},
     {"adversarial", "inputs that break kernels: a pairwise cover of recipe x mask x layout x dtype x length residue"},
+    {"dense", "attention only: adversarial values on contiguous tensors, causal and window masks, 16- and 32-bit inputs"},
     {"regimes", "five production shapes, full and causal, rows sampled"},
     {"device", "small cases that reach every device kernel and tail path: for check --sanitize"},
     {"huge", "tensors past 2^31 elements: for a GPU and a host of 64 GB"},
@@ -73,6 +74,8 @@ std::vector<Case> suite_cases(std::string_view name) {
       if (name == "edge") add_file(fmt::format("oracle/ops/{}/cases.txt", op->name), cases);
       for (const std::string& line : pairwise_lines(op->name, name)) cases.push_back(parse_case(line));
     }
+  } else if (name == "dense") {
+    for (const std::string& line : pairwise_lines("attention", name)) cases.push_back(parse_case(line));
   } else {
     add_file(fmt::format("suites/{}.txt", name), cases);
   }

@@ -8,7 +8,11 @@ namespace {
 
 struct Fa2 {
   static std::optional<std::string> refuses(const AttentionParams& p) { return tile_forward_refuses(p, 256); }
-  static Arithmetic declared(const AttentionParams& p) { return tile_arithmetic(p, keys_per_tile(largest_dim(p)), 1); }
+  static Arithmetic declared(const AttentionParams& p) {
+    Arithmetic a = tile_arithmetic(p, keys_per_tile(largest_dim(p)), 1);
+    a.exponential = device_exponential();
+    return a;
+  }
   template <class Element>
   static std::string launch(const ForwardParams& p, DeviceCall& call) {
     const int dim = p.dim_qk > p.dim_v ? p.dim_qk : p.dim_v;

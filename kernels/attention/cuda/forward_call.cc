@@ -6,6 +6,7 @@
 #include "kernels/attention/cuda/launches.h"
 #include "kernels/attention/lengths.h"
 #include "kernels/attention/online_softmax.h"
+#include "kernels/device_info.h"
 
 namespace assay::cuda {
 namespace {
@@ -91,6 +92,10 @@ ForwardParams forward_params(const Call& host, const DeviceCall& call) {
   f.whole_chunks = in_whole_chunks(*q.layout) && in_whole_chunks(*k.layout) && in_whole_chunks(*v.layout);
   f.whole_outputs = in_whole_chunks(*o.layout);
   return f;
+}
+
+Exponential device_exponential() {
+  return device_info().capability == "9.0" ? Exponential::kEx2Hopper : Exponential::kEx2Approx;
 }
 
 std::int64_t largest_dim(const AttentionParams& p) { return std::max(p.dim_qk, p.dim_v); }

@@ -14,6 +14,9 @@ namespace assay::cuda {
 /// length tensors do not fit the others.
 ForwardParams forward_params(const Call& host, const DeviceCall& call);
 
+/// ex2.approx.f32 on the device that is here: as measured where it was, as documented elsewhere.
+Exponential device_exponential();
+
 /// The head size that tiles must hold.
 std::int64_t largest_dim(const AttentionParams& params);
 /// The variant of a tile kernel.

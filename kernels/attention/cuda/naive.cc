@@ -14,7 +14,11 @@ constexpr std::int64_t kMostBytes = std::int64_t{1} << 30;
 
 struct Naive {
   static std::optional<std::string> refuses(const AttentionParams& p) { return forward_refuses(p); }
-  static Arithmetic declared(const AttentionParams& p) { return naive_arithmetic(p); }
+  static Arithmetic declared(const AttentionParams& p) {
+    Arithmetic a = naive_arithmetic(p);
+    a.exponential = device_exponential();
+    return a;
+  }
   template <class Element>
   static std::string launch(const ForwardParams& p, DeviceCall& call) {
     const std::int64_t tile = std::int64_t{kNaiveRows} * std::max<std::int64_t>(1, p.kv_len.longest);
