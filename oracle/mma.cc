@@ -18,14 +18,21 @@ struct MmaRow {
   Format input;
   MmaModel model;
 };
+constexpr int kNoLowest = -252;  // no product of two bf16 or tf32 numbers has a smaller exponent
 constexpr MmaRow kModels[] = {
-    {MmaArch::kAmpere, Format::kFp16, {8, 24, 23}},  {MmaArch::kAmpere, Format::kBf16, {8, 24, 23}},
-    {MmaArch::kAmpere, Format::kTf32, {4, 24, 23}},  {MmaArch::kAda, Format::kFp16, {8, 24, 23}},
-    {MmaArch::kAda, Format::kBf16, {8, 24, 23}},     {MmaArch::kAda, Format::kTf32, {4, 24, 23}},
-    {MmaArch::kAda, Format::kE4m3, {16, 13, 13}},    {MmaArch::kAda, Format::kE5m2, {16, 13, 13}},
-    {MmaArch::kHopper, Format::kFp16, {16, 25, 23}}, {MmaArch::kHopper, Format::kBf16, {16, 25, 23}},
-    {MmaArch::kHopper, Format::kTf32, {8, 25, 23}},  {MmaArch::kHopper, Format::kE4m3, {32, 13, 13}},
-    {MmaArch::kHopper, Format::kE5m2, {32, 13, 13}},
+    {MmaArch::kAmpere, Format::kFp16, {8, 24, 23, kNoLowest}},
+    {MmaArch::kAmpere, Format::kBf16, {8, 24, 23, kNoLowest}},
+    {MmaArch::kAmpere, Format::kTf32, {4, 24, 23, kNoLowest}},
+    {MmaArch::kAda, Format::kFp16, {8, 24, 23, kNoLowest}},
+    {MmaArch::kAda, Format::kBf16, {8, 24, 23, kNoLowest}},
+    {MmaArch::kAda, Format::kTf32, {4, 24, 23, kNoLowest}},
+    {MmaArch::kAda, Format::kE4m3, {16, 13, 13, kNoLowest}},
+    {MmaArch::kAda, Format::kE5m2, {16, 13, 13, kNoLowest}},
+    {MmaArch::kHopper, Format::kFp16, {16, 25, 23, -133}},
+    {MmaArch::kHopper, Format::kBf16, {16, 25, 23, -133}},
+    {MmaArch::kHopper, Format::kTf32, {8, 25, 23, -133}},
+    {MmaArch::kHopper, Format::kE4m3, {32, 13, 13, kNoLowest}},
+    {MmaArch::kHopper, Format::kE5m2, {32, 13, 13, kNoLowest}},
 };
 
 constexpr int kMaxBlock = 32;
@@ -106,6 +113,7 @@ BlockSum special_sum(const MmaModel& model, const float* a, const float* b, floa
   }
   if (e_max > kLargestSum) return special_sum(model, a, b, c);
   if (e_max < kNoTerm) return {BlockSum::kFinite, 0};
+  e_max = std::max(e_max, model.lowest_exponent);
   const double to_units = exp2_double(model.alignment_bits - e_max);
   std::int64_t sum = static_cast<std::int32_t>(static_cast<double>(c) * to_units);
   for (int t = 0; t < model.block_k; ++t) {

@@ -13,9 +13,10 @@ namespace assay {
 /// exponent is the sum of its operands' exponents (its significand may be in [1, 4)); subnormals have the exponent of
 /// the smallest normal number.
 struct MmaModel {
-  int block_k;         ///< products per block, at most 32
-  int alignment_bits;  ///< F
-  int output_bits;     ///< fraction bits kept of an fp32 accumulator
+  int block_k;          ///< products per block, at most 32
+  int alignment_bits;   ///< F
+  int output_bits;      ///< fraction bits kept of an fp32 accumulator
+  int lowest_exponent;  ///< of a block: terms below align to it
 };
 
 enum class MmaArch : std::uint8_t { kAmpere, kAda, kHopper };
