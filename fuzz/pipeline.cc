@@ -191,7 +191,7 @@ Record run_problem(const Case& c, const Problem& problem, std::string_view kerne
     run = run_repeatedly(runner, kernel, problem, repeats.runs > 1 ? refilled(c) : Problem{}, repeats.runs);
   const double kernel_seconds = seconds_since(start);
   Record record = judge_outputs(c, problem, run.outcome.declared, run.outcome, level);
-  if (run.difference.empty() && failed(record.verdict) && !run.outcome.outputs.empty())
+  if (run.difference.empty() && failed(record.verdict) && run.outcome.broken.empty())
     run.difference = rerun_difference(runner, kernel, problem, run.outcome.outputs, repeats.reruns);
   if (!run.difference.empty()) {
     add_difference(record.verdict, run.difference);

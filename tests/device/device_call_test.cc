@@ -100,6 +100,7 @@ class OnDevice : public testing::Test {
     const RunOutcome outcome = run(what);
     EXPECT_EQ(outcome.status, RunStatus::kCrashed);
     EXPECT_NE(outcome.reason.find(words), std::string::npos) << outcome.reason;
+    RecordProperty(what, outcome.reason);
     EXPECT_EQ(outcome.spoiled, spoiled);
     expect_sound();
   }

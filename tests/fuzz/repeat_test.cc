@@ -124,6 +124,13 @@ TEST(Repeat, OnlyAFailingCaseIsRerunInAFreshProcessAndOtherBitsAreARace) {
       << race.verdict.evidence;
 }
 
+TEST(Repeat, ABrokenInvariantIsNotRerun) {
+  Changing stray(
+      [](RunOutcome& outcome, int, const std::vector<Tensor>&, int) { outcome.broken = {"wrote outside output y"}; });
+  EXPECT_EQ(record_of(stray, {.runs = 2, .reruns = 3}).verdict.evidence, "the kernel wrote outside output y");
+  EXPECT_EQ(stray.runs, 1);
+}
+
 TEST(Repeat, ComparesElementsOfEveryOutputAndNotThePaddingBetweenThem) {
   const TensorLayout layout{"o", Format::kFp32, {2, 2}, {3, 1}, 1, 7};
   Tensor a{layout, {}};
