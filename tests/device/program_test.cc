@@ -60,11 +60,13 @@ TEST(DevicePrograms, WithoutADeviceEveryRunIsSkippedAndDoctorIsContent) {
   if (device().absent.empty()) GTEST_SKIP() << device().text();
   const Outcome run = assay(std::string("check softmax_cuda_fp32 --json") + kCases);
   EXPECT_EQ(run.exit, 6) << run.text;
-  for (const auto& record : nlohmann::json::parse(run.text).at("records")) {
+  const nlohmann::json document = nlohmann::json::parse(run.text);
+  for (const auto& record : document.at("records")) {
     EXPECT_EQ(record.at("verdict").at("kind"), "skipped");
     EXPECT_EQ(record.at("verdict").at("reason").get<std::string>().find("no CUDA device ("), 0U) << record;
   }
-  for (const auto& check : nlohmann::json::parse(assay("doctor --json").text).at("checks"))
+  const nlohmann::json doctor = nlohmann::json::parse(assay("doctor --json").text);
+  for (const auto& check : doctor.at("checks"))
     if (check.at("name") == "device") {
       EXPECT_TRUE(check.at("ok").get<bool>());
       EXPECT_EQ(check.at("text").get<std::string>().find("none: no CUDA device ("), 0U) << check;
