@@ -12,46 +12,18 @@ own declaration.
 import argparse
 import json
 import os
-import struct
 import subprocess
 import sys
 import tempfile
 
 import torch
+from dump_file import dump_bytes, read_dump
 
 ATEN = torch.ops.aten
 BACKENDS = {
     "flash": lambda q, k, v, causal: ATEN._scaled_dot_product_flash_attention(q, k, v, 0.0, causal, False)[:2],
     "cuDNN": lambda q, k, v, causal: ATEN._scaled_dot_product_cudnn_attention(q, k, v, None, True, 0.0, causal, False)[:2],
 }
-
-
-def read(path):
-    with open(path, "rb") as file:
-        header = json.loads(file.read(struct.unpack("<Q", file.read(8))[0]))
-        data = bytearray(file.read())
-    kinds = {"BF16": torch.bfloat16, "F32": torch.float32}
-    tensors = {}
-    for name, entry in header.items():
-        if name != "__metadata__":
-            begin, end = entry["data_offsets"]
-            tensors[name] = torch.frombuffer(data, dtype=kinds[entry["dtype"]], count=(end - begin) // kinds[entry["dtype"]].itemsize,
-                                             offset=begin).reshape(entry["shape"])
-    return tensors, header["__metadata__"]["case"]
-
-
-def write(path, tensors, case):
-    header, offset = {"__metadata__": {"case": case}}, 0
-    for name, tensor in tensors.items():
-        size = tensor.numel() * tensor.element_size()
-        header[name] = {"dtype": {torch.bfloat16: "BF16", torch.float32: "F32"}[tensor.dtype], "shape": list(tensor.shape),
-                        "data_offsets": [offset, offset + size]}
-        offset += size
-    text = json.dumps(header).encode()
-    with open(path, "wb") as file:
-        file.write(struct.pack("<Q", len(text)) + text)
-        for tensor in tensors.values():
-            file.write(tensor.contiguous().view(torch.uint8).numpy().tobytes())
 
 
 def document(command):
@@ -82,7 +54,7 @@ def main():
         path, other = os.path.join(folder, "ours.safetensors"), os.path.join(folder, "sdpa.safetensors")
         for line in lines:
             ours = document([arguments.assay, "repro", line, "--kernel", arguments.kernel, "--dump", path])
-            tensors, case = read(path)
+            tensors, case = read_dump(path)
             q, k, v = (tensors[role].cuda() for role in "qkv")
             causal = "mask=causal" in case
             cells = []
@@ -95,7 +67,8 @@ def main():
                     outside = (apart > 1e-2 + 1e-2 * o.float().abs()).sum().item()
                     cells.append(f"{outside} of {apart.numel():,}, {apart.max().item():.2g}")
                     cells.append(verdict(ours))
-                write(other, {role: tensors[role] for role in "qkv"} | {"o": o.cpu(), "lse": lse.float().cpu()}, case)
+                with open(other, "wb") as file:
+                    file.write(dump_bytes({role: tensors[role] for role in "qkv"} | {"o": o.cpu(), "lse": lse.float().cpu()}, {"case": case}))
                 cells.append(verdict(document([arguments.assay, "judge", other])))
             b, h, n, d = q.shape
             print(f"| B {b}, H {h}, N {n:,}, D {d}{', causal' if causal else ''} | {' | '.join(cells)} |", flush=True)

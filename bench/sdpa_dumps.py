@@ -16,23 +16,10 @@ import sys
 import tarfile
 
 import torch
+from dump_file import dump_bytes
 
 ATEN = torch.ops.aten
 DTYPES = {"bf16": (torch.bfloat16, "BF16"), "fp16": (torch.float16, "F16")}
-
-
-def safetensors(tensors, metadata):
-    header, blobs, offset = {"__metadata__": metadata}, [], 0
-    for name, tensor in tensors.items():
-        tensor = tensor.detach().cpu().contiguous()
-        kind = {torch.bfloat16: "BF16", torch.float16: "F16", torch.float32: "F32"}[tensor.dtype]
-        blob = tensor.view(torch.uint8).numpy().tobytes()
-        header[name] = {"dtype": kind, "shape": list(tensor.shape), "data_offsets": [offset, offset + len(blob)]}
-        blobs.append(blob)
-        offset += len(blob)
-    text = json.dumps(header).encode()
-    text += b" " * (-len(text) % 8)
-    return struct.pack("<Q", len(text)) + text + b"".join(blobs)
 
 
 def activations(name):
@@ -92,7 +79,7 @@ def main(out):
                     if lse is not None:
                         tensors["lse"] = lse.reshape(b, h, s).float()
                     line = f"attention b={b} hq={h} sq={s} skv={keys} d={d} dtype={name}" + (" mask=causal align=tl" if causal else "")
-                    data = safetensors(tensors, {"case": line, "backend": backend, "where": where})
+                    data = dump_bytes(tensors, {"case": line, "backend": backend, "where": where})
                     entry = tarfile.TarInfo(f"{backend}_{name}_{case}{'_causal' if causal else ''}.safetensors")
                     entry.size = len(data)
                     tar.addfile(entry, io.BytesIO(data))
