@@ -41,11 +41,11 @@ std::string text_of(const nlohmann::json& verdict) {
 TEST(Plugin, TheExampleIsCleanOnTheSmokeSuite) {
   const Outcome run = assay("check --suite smoke --json " + plugin("attention_plugin"));
   ASSERT_EQ(run.exit, 0) << run.text;
-  const nlohmann::json summary = nlohmann::json::parse(run.text).at("summary");
+  const nlohmann::json document = nlohmann::json::parse(run.text), summary = document.at("summary");
   EXPECT_GE(summary.at("clean").get<int>(), 7) << summary;
   EXPECT_EQ(summary.at("clean").get<int>() + summary.at("skipped").get<int>(), summary.at("cases").get<int>())
       << summary;
-  for (const nlohmann::json& record : nlohmann::json::parse(run.text).at("records")) {
+  for (const nlohmann::json& record : document.at("records")) {
     if (record.at("verdict").at("kind") == "clean") {
       EXPECT_EQ(record.at("variant"), "one row at a time");
     }
