@@ -65,7 +65,8 @@ std::vector<Case> starts_of(const std::string& file) {
   std::ifstream in(file);
   if (!in) throw InputError("--start " + file + ": cannot be read");
   try {
-    for (const Json& peak : Json::parse(in).at("peaks")) starts.push_back(parse_case(peak.at("case").get<std::string>()));
+    const Json record = Json::parse(in);
+    for (const Json& peak : record.at("peaks")) starts.push_back(parse_case(peak.at("case").get<std::string>()));
   } catch (const Json::exception& error) {
     throw InputError("--start " + file + ": " + error.what());
   }

@@ -160,6 +160,17 @@ TEST_F(Program, BenchMutantsCountsWhatEachRuleRejects) {
   EXPECT_EQ(assay("bench mutants 'attention sq=four'").exit, 2);
 }
 
+TEST_F(Program, BenchAttackGoesOnFromASavedRecord) {
+  const std::string file = path("attack.json"), kernel = "bench attack --op merge --kernel merge_two_pass_fp32 ";
+  ASSERT_EQ(assay(kernel + "--evaluations 12 --save " + file).exit, 0);
+  const Outcome run = assay(kernel + "--evaluations 12 --json --start " + file);
+  ASSERT_EQ(run.exit, 0) << run.text;
+  const nlohmann::json document = nlohmann::json::parse(run.text);
+  EXPECT_EQ(document.at("started_from"), file);
+  EXPECT_EQ(document.at("rejected_cases"), 0);
+  EXPECT_FALSE(document.at("peaks").empty());
+}
+
 TEST_F(Program, BenchRadiusHoldsTheProvenRadiusAgainstTheTrueError) {
   const Outcome run = assay("bench radius --suite smoke --cases 4 --kernel fa2_bf16 --json");
   ASSERT_EQ(run.exit, 0) << run.text;
