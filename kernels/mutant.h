@@ -21,9 +21,11 @@ struct KernelName {
 };
 
 /// `kBase` under `kFault`, of size `kMillionths` if it has one, with its op, formats, contract and declaration.
-/// `expects` is the failure mode that must be reported, empty if the catalogue has none yet.
+/// `expects` is the failure mode that must be reported, empty if the catalogue has none yet; `report` the public report
+/// it is modelled on.
 template <KernelName kBase, Fault kFault, int kMillionths = 0>
-Kernel mutant_of(std::string_view name, std::string_view summary, std::string_view expects) {
+Kernel mutant_of(std::string_view name, std::string_view summary, std::string_view expects,
+                 std::string_view report = {}) {
   return {.name = name,
           .op = {},
           .summary = summary,
@@ -31,6 +33,7 @@ Kernel mutant_of(std::string_view name, std::string_view summary, std::string_vi
           .mutant = true,
           .expects = expects,
           .base = kBase.text,
+          .report = report,
           .unsupported = nullptr,
           .declared = nullptr,
           .run = [](const Call& call) {
