@@ -1,13 +1,131 @@
-// Asks every mode's detector.
+// Asks every mode, fits hypotheses, names rivals and runs follow-ups.
 #include "failure_catalog/classify.h"
 
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+
 namespace assay {
+namespace {
+
+constexpr double kExplained = 0.97;  // confidence of a hypothesis that explains every element
+
+/// A hypothesis that explains the outputs.
+struct Explanation {
+  const Mode* mode = nullptr;
+  FitAt fit;
+  Diagnosis diagnosis;
+  double cost = 0;
+};
+
+std::vector<Explanation> explanations(const Mode& mode, const Scene& scene) {
+  std::vector<Explanation> found;
+  if (mode.hypotheses == nullptr) return found;
+  for (const Supposition& s : mode.hypotheses(scene)) {
+    const FitAt fit = s.parameter ? scene.trial().fit(s.predict, *s.parameter)
+                                  : FitAt{scene.trial().fit([&](std::size_t row) { return s.predict(row, 0); })};
+    if (!fit.fit.explains()) continue;
+    Explanation e{&mode, fit, {}, s.cost};
+    e.diagnosis.confidence = kExplained * std::min(1.0, (fit.fit.loud_share() + fit.fit.quiet_share()) / 2 + 0.005);
+    e.diagnosis.evidence = s.evidence(fit);
+    if (s.parameter && !s.parameter_name.empty())
+      e.diagnosis.estimate = Estimate{s.parameter_name, fit.value, fit.standard_error, fit.budget};
+    found.push_back(std::move(e));
+  }
+  return found;
+}
+
+/// By residual; where predictions cannot be told apart, by cost, then by the mode's place.
+const Explanation* best_of(const std::vector<Explanation>& all, const Trial& trial) {
+  const Explanation* best = nullptr;
+  for (const Explanation& e : all)
+    if (best == nullptr || e.fit.fit.after < best->fit.fit.after) best = &e;
+  const Explanation* least = best;
+  for (const Explanation& e : all)
+    if (!trial.tells_apart(e.fit.fit, least->fit.fit) && e.cost < best->cost) best = &e;
+  for (const Explanation& e : all)
+    if (!trial.tells_apart(e.fit.fit, least->fit.fit) && e.cost == best->cost && e.mode->id < best->mode->id) best = &e;
+  return best;
+}
+
+/// What a second run on another problem says about a mode and its rival.
+struct Outcome {
+  const Mode* mode = nullptr;  ///< the one it leaves; null: it says nothing
+  std::string what;
+};
+
+Outcome run_follow_up(const Scene& scene, const Mode& asks, const Mode& other) {
+  if (asks.follow_up == nullptr || scene.experiment == nullptr) return {};
+  const std::optional<FollowUp> next = asks.follow_up(scene, other.name);
+  if (!next) return {};
+  const std::optional<std::vector<Tensor>> outputs = scene.experiment->run(next->problem);
+  if (!outputs) return {};
+  Case c = scene.c;
+  c.params = next->problem.params;
+  const Arithmetic declared = scene.experiment->declared();
+  const Level level = scene.evaluation.bound.tiers.empty() ? Level::kT1 : scene.evaluation.bound.tiers.back().level;
+  const Evaluation evaluation = op_named(c.op).evaluate(next->problem, declared, level);
+  const Measurement measured = measure(evaluation, *outputs);
+  const Scene second(c, next->problem, declared, evaluation, measured, *outputs);
+  const bool fails = std::any_of(measured.outputs.begin(), measured.outputs.end(), [](const OutputMeasure& m) {
+    return std::any_of(m.rows.begin(), m.rows.end(), [](const RowMeasure& row) { return row.rejected > 0; });
+  });
+  if (!fails) {
+    if (next->if_clean == FollowUp::Clean::kSaysNothing) return {};
+    return {next->if_clean == FollowUp::Clean::kMeansThis ? &asks : &other, next->what};
+  }
+  const std::optional<Diagnosis> mine = diagnose(asks, second), theirs = diagnose(other, second);
+  if (mine && (!theirs || mine->confidence > theirs->confidence)) return {&asks, next->what};
+  if (theirs && (!mine || theirs->confidence > mine->confidence)) return {&other, next->what};
+  return {};
+}
+
+}  // namespace
+
+std::optional<Diagnosis> diagnose(const Mode& mode, const Scene& scene) {
+  std::optional<Diagnosis> best;
+  if (mode.detect != nullptr) best = mode.detect(scene);
+  const std::vector<Explanation> found = explanations(mode, scene);
+  if (const Explanation* e = best_of(found, scene.trial()); e != nullptr)
+    if (!best || e->diagnosis.confidence > best->confidence) best = e->diagnosis;
+  return best;
+}
 
 std::optional<Classification> classify(const Scene& scene) {
   std::optional<Classification> best;
+  std::vector<Explanation> all;
   for (const Mode* mode : all_modes()) {
-    const std::optional<Diagnosis> diagnosis = mode->detect(scene);
-    if (diagnosis && (!best || diagnosis->confidence > best->diagnosis.confidence)) best = {mode, *diagnosis};
+    if (mode->detect != nullptr)
+      if (const std::optional<Diagnosis> d = mode->detect(scene);
+          d && (!best || d->confidence > best->diagnosis.confidence))
+        best = {mode, *d};
+    for (Explanation& e : explanations(*mode, scene)) all.push_back(std::move(e));
+  }
+  const Explanation* first = best_of(all, scene.trial());
+  if (first == nullptr || (best && best->diagnosis.confidence >= first->diagnosis.confidence)) return best;
+  best = {first->mode, first->diagnosis};
+  std::vector<const Explanation*> rivals;
+  for (const Explanation& e : all) {
+    const auto same = [&](const Explanation* r) { return r->mode == e.mode; };
+    if (e.mode != first->mode && std::none_of(rivals.begin(), rivals.end(), same) &&
+        !scene.trial().tells_apart(e.fit.fit, first->fit.fit))
+      rivals.push_back(&e);
+  }
+  for (const Explanation* rival : rivals) {
+    Outcome outcome = run_follow_up(scene, *best->mode, *rival->mode);
+    if (outcome.mode == nullptr) outcome = run_follow_up(scene, *rival->mode, *best->mode);
+    if (outcome.mode == nullptr) {
+      best->diagnosis.rivals.emplace_back(rival->mode->name);
+      continue;
+    }
+    const Mode* refuted = outcome.mode == best->mode ? rival->mode : best->mode;
+    if (outcome.mode != best->mode) {
+      std::vector<std::string> kept = std::move(best->diagnosis.rivals);
+      best = {rival->mode, rival->diagnosis};
+      best->diagnosis.rivals = std::move(kept);
+    }
+    best->diagnosis.evidence += fmt::format("; a second run {} rules out {}", outcome.what, refuted->name);
   }
   return best;
 }

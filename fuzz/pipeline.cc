@@ -10,6 +10,7 @@
 
 #include "cases/materialize.h"
 #include "failure_catalog/classify.h"
+#include "fuzz/kernel_experiment.h"
 #include "oracle/measure.h"
 #include "reports/view.h"
 
@@ -73,6 +74,8 @@ Verdict verdict_of_outputs(const Scene& scene) {
       v.kind = CaseVerdict::kFinding;
       v.mode = found->mode->name;
       v.evidence = found->diagnosis.evidence;
+      v.estimate = found->diagnosis.estimate;
+      v.rivals = found->diagnosis.rivals;
     }
   } else if (m.rows_out_of_range > 0) {
     v.kind = CaseVerdict::kOutOfRange;
@@ -152,7 +155,8 @@ RunOutcome skipped(std::string reason) {
 
 }  // namespace
 
-Record judge_outputs(const Case& c, const Problem& problem, const Arithmetic& declared, const RunOutcome& run, Level level) {
+Record judge_outputs(const Case& c, const Problem& problem, const Arithmetic& declared, const RunOutcome& run, Level level,
+                     Experiment* experiment) {
   Record record;
   record.case_line = print_case(c);
   record.variant = run.facts.variant;
@@ -167,7 +171,7 @@ Record judge_outputs(const Case& c, const Problem& problem, const Arithmetic& de
   const Evaluation evaluation = op.evaluate(problem, declared, level);
   record.measurement = measure(evaluation, run.outputs);
   record.bound_level = highest_level(record.measurement);
-  record.verdict = verdict_of_outputs({c, problem, evaluation, record.measurement, run.outputs});
+  record.verdict = verdict_of_outputs({c, problem, declared, evaluation, record.measurement, run.outputs, experiment});
   warn_of_gain(record.measurement, record.warnings);
   if (level >= Level::kT1 && evaluation.bound.tiers.empty() && record.verdict.kind == CaseVerdict::kClean)
     infer_structure(op, problem, declared, run.outputs, record);
@@ -190,7 +194,8 @@ Record run_problem(const Case& c, const Problem& problem, std::string_view kerne
   else
     run = run_repeatedly(runner, kernel, problem, repeats.runs > 1 ? refilled(c) : Problem{}, repeats.runs);
   const double kernel_seconds = seconds_since(start);
-  Record record = judge_outputs(c, problem, run.outcome.declared, run.outcome, level);
+  KernelExperiment experiment(runner, kernel, problem);
+  Record record = judge_outputs(c, problem, run.outcome.declared, run.outcome, level, &experiment);
   if (run.difference.empty() && failed(record.verdict) && run.outcome.broken.empty())
     run.difference = rerun_difference(runner, kernel, problem, run.outcome.outputs, repeats.reruns);
   if (!run.difference.empty()) {

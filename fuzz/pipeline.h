@@ -20,8 +20,9 @@ Record run_case(const Case& c, std::string_view kernel, Runner& runner, Level le
 Record run_problem(const Case& c, const Problem& problem, std::string_view kernel, Runner& runner,
                    Level level = Level::kT1, const Repeats& repeats = {});
 
-/// The same verdict for outputs somebody already has (`assay judge`).
+/// The same verdict for outputs somebody already has (`assay judge`). `experiment`: the kernel, where it can be asked
+/// again.
 Record judge_outputs(const Case& c, const Problem& problem, const Arithmetic& declared, const RunOutcome& run,
-                     Level level = Level::kT1);
+                     Level level = Level::kT1, Experiment* experiment = nullptr);
 
 }  // namespace assay

@@ -28,6 +28,12 @@ nlohmann::json to_json(const Verdict& verdict) {
   put_text(out, "mode", verdict.mode);
   put_text(out, "evidence", verdict.evidence);
   put_text(out, "reason", verdict.reason);
+  if (verdict.estimate)
+    out["estimate"] = {{"parameter", verdict.estimate->parameter},
+                       {"value", number_to_json(verdict.estimate->value)},
+                       {"standard_error", number_to_json(verdict.estimate->standard_error)},
+                       {"budget", number_to_json(verdict.estimate->budget)}};
+  if (!verdict.rivals.empty()) out["rivals"] = verdict.rivals;
   return out;
 }
 
@@ -42,6 +48,13 @@ Verdict verdict_from_json(const JsonField& field) {
   verdict.mode = field.text_or_empty("mode");
   verdict.evidence = field.text_or_empty("evidence");
   verdict.reason = field.text_or_empty("reason");
+  if (field.has("estimate")) {
+    const JsonField estimate = field["estimate"];
+    verdict.estimate = {estimate["parameter"].text(), estimate["value"].number(), estimate["standard_error"].number(),
+                        estimate["budget"].number()};
+  }
+  if (field.has("rivals"))
+    for (const JsonField& rival : field["rivals"].elements()) verdict.rivals.push_back(rival.text());
   return verdict;
 }
 
@@ -323,7 +336,8 @@ std::string json_text(const nlohmann::json& document) {
 std::vector<Record> records_from_json(const nlohmann::json& document, const std::string& file) {
   const JsonField root(document, "", file);
   const JsonField version = root["version"];
-  if (version.integer() != kDocumentVersion) version.fail(fmt::format("{}", kDocumentVersion));
+  if (version.integer() < kOldestDocumentVersion || version.integer() > kDocumentVersion)
+    version.fail(fmt::format("{} to {}", kOldestDocumentVersion, kDocumentVersion));
   std::vector<Record> records;
   for (const JsonField& record : root["records"].elements()) records.push_back(record_from_json(record));
   return records;

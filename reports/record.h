@@ -26,6 +26,8 @@ struct Verdict {
   std::string mode;      ///< findings: the mode's name
   std::string evidence;  ///< findings: what the detector saw
   std::string reason;    ///< out_of_range, skipped, uncertain, vacuous, crashed, hung
+  std::optional<Estimate> estimate = std::nullopt;  ///< findings of a mode with a parameter
+  std::vector<std::string> rivals = {};  ///< modes that explain the outputs as well and predict the same on this input
 };
 
 struct Record {
@@ -58,7 +60,8 @@ Summary summarize(const std::vector<Record>& records);
 /// Exit code of architecture.md: 1 for findings or unclassified, 5 for crashed or hung, 6 if nothing was clean, else 0.
 int exit_code(const Summary& summary);
 
-inline constexpr int kDocumentVersion = 1;
+/// 2: verdicts with `estimate` and `rivals`. Documents of version 1 can be read.
+inline constexpr int kDocumentVersion = 2, kOldestDocumentVersion = 1;
 /// {version, tool, environment, summary, coverage, records}. coverage = {distinct_cases, cells: {cell: {value: {cases
 /// (distinct lines), records, clean}}}}. Row vectors of the measurement are left out; non-finite numbers are strings.
 nlohmann::json to_json(const std::vector<Record>& records, const nlohmann::json& environment);

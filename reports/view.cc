@@ -2,6 +2,7 @@
 #include "reports/view.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cmath>
@@ -145,6 +146,7 @@ std::string verdict_text(const Record& record) {
   std::string text = verdict.kind == CaseVerdict::kFinding ? verdict.mode : std::string();
   for (const std::string* part : {&verdict.evidence, &verdict.reason})
     if (!part->empty()) text += (text.empty() ? "" : ": ") + *part;
+  if (!verdict.rivals.empty()) text += fmt::format(" (this input cannot tell it from {})", fmt::join(verdict.rivals, ", "));
   return text.empty() ? std::string(verdict_name(verdict.kind)) : text;
 }
 

@@ -23,6 +23,8 @@ std::string first_line(const std::string& file) {
   return line;
 }
 
+Case witness(const std::string& mode) { return parse_case(first_line("failure_catalog/" + mode + "/witness.case")); }
+
 class Catalogue : public ::testing::Test {
  protected:
   void SetUp() override {
@@ -51,21 +53,28 @@ TEST_F(Catalogue, EveryModeHasAnEntryAWitnessAndAMutant) {
   }
 }
 
-TEST_F(Catalogue, EveryMutantIsNamedOnItsWitnessAndTheCorrectKernelsAreCleanThere) {
+TEST_F(Catalogue, EveryMutantIsNamedOnTheWitnessOfItsMode) {
+  std::map<std::string, int> named;
   for (const KernelIdentity& mutant : mutants()) {
     if (mutant.expects.empty()) continue;
     ASSERT_NE(find_mode(mutant.expects), nullptr) << mutant.name;
-    const Case witness = parse_case(first_line("failure_catalog/" + mutant.expects + "/witness.case"));
-    const Record record = run_case(witness, mutant.name, *mutants_);
+    const Record record = run_case(witness(mutant.expects), mutant.name, *mutants_);
+    if (record.verdict.kind == CaseVerdict::kSkipped) continue;  // of another op, dtype or store: the suites reach it
+    ++named[mutant.expects];
     EXPECT_EQ(record.verdict.kind, CaseVerdict::kFinding) << mutant.name << ": " << record.verdict.reason;
     EXPECT_EQ(record.verdict.mode, mutant.expects) << mutant.name << ": " << record.verdict.evidence;
     EXPECT_FALSE(record.verdict.evidence.empty());
-    for (const KernelIdentity& kernel : correct_->kernels()) {
-      const Record clean = run_case(witness, kernel.name, *correct_);
-      EXPECT_TRUE(clean.verdict.kind == CaseVerdict::kClean || clean.verdict.kind == CaseVerdict::kSkipped)
-          << kernel.name << " on the witness of " << mutant.expects << ": " << clean.verdict.evidence << clean.verdict.reason;
-    }
   }
+  for (const Mode* mode : all_modes()) EXPECT_GT(named[std::string(mode->name)], 0) << mode->name;
+}
+
+TEST_F(Catalogue, TheCorrectKernelsAreCleanOnEveryWitness) {
+  for (const Mode* mode : all_modes())
+    for (const KernelIdentity& kernel : correct_->kernels()) {
+      const Record clean = run_case(witness(std::string(mode->name)), kernel.name, *correct_);
+      EXPECT_TRUE(clean.verdict.kind == CaseVerdict::kClean || clean.verdict.kind == CaseVerdict::kSkipped)
+          << kernel.name << " on the witness of " << mode->name << ": " << clean.verdict.evidence << clean.verdict.reason;
+    }
 }
 
 TEST_F(Catalogue, AMutantsModeIsNamedWhereverItFails) {

@@ -33,6 +33,8 @@ inline Record example_record(CaseVerdict kind, const std::string& kernel = "fa2_
     record.verdict.level = "fail_t0";
     record.verdict.mode = "zero_rows";
     record.verdict.evidence = "3 of 6 rows are exactly 0 & the truth is not";
+    record.verdict.estimate = Estimate{"threshold", -1.0 / 3.0, 0.125, 0.25};
+    record.verdict.rivals = {"other_zero_rows"};
   } else if (kind == CaseVerdict::kUnclassified) {
     record.verdict.level = "fail_t0";
   } else if (kind != CaseVerdict::kClean) {

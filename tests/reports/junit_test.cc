@@ -54,7 +54,7 @@ TEST(Junit, OneSuitePerKernelAndSuite) {
 TEST(Junit, AFailureCarriesModeEvidenceAndReproLine) {
   const std::string xml = junit_report({example_record(CaseVerdict::kFinding)}, kEnvironment);
   EXPECT_NE(xml.find("<failure type=\"zero_rows\" message=\"finding: zero_rows: 3 of 6 rows are exactly 0 &amp; the "
-                     "truth is not\">"),
+                     "truth is not (this input cannot tell it from other_zero_rows)\">"),
             std::string::npos)
       << xml;
   EXPECT_NE(xml.find("assay repro &apos;attention hq=2"), std::string::npos) << xml;

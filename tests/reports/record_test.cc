@@ -34,6 +34,14 @@ TEST(Record, SurvivesTheWayThroughJsonText) {
     EXPECT_EQ(back[i].declared, records[i].declared);
     EXPECT_EQ(back[i].verdict.kind, records[i].verdict.kind);
     EXPECT_EQ(back[i].verdict.evidence, records[i].verdict.evidence);
+    EXPECT_EQ(back[i].verdict.rivals, records[i].verdict.rivals);
+    ASSERT_EQ(back[i].verdict.estimate.has_value(), records[i].verdict.estimate.has_value());
+    if (const std::optional<Estimate>& estimate = records[i].verdict.estimate) {
+      EXPECT_EQ(back[i].verdict.estimate->parameter, estimate->parameter);
+      EXPECT_EQ(back[i].verdict.estimate->value, estimate->value);
+      EXPECT_EQ(back[i].verdict.estimate->standard_error, estimate->standard_error);
+      EXPECT_EQ(back[i].verdict.estimate->budget, estimate->budget);
+    }
     EXPECT_EQ(back[i].case_line, records[i].case_line);
     EXPECT_EQ(back[i].variant, records[i].variant);
     EXPECT_EQ(back[i].device, records[i].device);
@@ -243,6 +251,17 @@ TEST(Record, ExitCodeIsOneForFailuresFiveForCrashesSixForNothingTested) {
   EXPECT_EQ(code_of({kClean, kUnclassified, kHung, kSkipped}), 1);
 }
 
+TEST(Record, DocumentsOfTheFirstVersionCanBeRead) {
+  nlohmann::json document = to_json(std::vector{example_record(CaseVerdict::kFinding)}, {});
+  document["version"] = 1;
+  document["records"][0]["verdict"].erase("estimate");
+  document["records"][0]["verdict"].erase("rivals");
+  const std::vector<Record> back = records_from_json(document, "old.json");
+  EXPECT_FALSE(back[0].verdict.estimate);
+  EXPECT_TRUE(back[0].verdict.rivals.empty());
+  EXPECT_EQ(back[0].verdict.mode, "zero_rows");
+}
+
 TEST(Record, ReadingErrorsNameFileAndField) {
   const nlohmann::json good = to_json(std::vector{example_record(CaseVerdict::kFinding)}, {});
   EXPECT_EQ(error_of(good), "no error");
@@ -251,7 +270,7 @@ TEST(Record, ReadingErrorsNameFileAndField) {
     edit(document);
     return error_of(document);
   };
-  EXPECT_EQ(broken([](auto& d) { d["version"] = 99; }), "result.json: version: expected 1, got 99");
+  EXPECT_EQ(broken([](auto& d) { d["version"] = 99; }), "result.json: version: expected 1 to 2, got 99");
   EXPECT_EQ(broken([](auto& d) { d.erase("records"); }), "result.json: records: missing");
   EXPECT_EQ(broken([](auto& d) { d = nlohmann::json::array(); }),
             "result.json: document: expected an object, got array");

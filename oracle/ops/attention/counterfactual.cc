@@ -7,51 +7,97 @@
 #include "oracle/exp64.h"
 
 namespace assay {
-double Counterfactual::logit(const AttentionRow& row, std::int32_t key, const Hypothesis& hypothesis) const {
+namespace {
+
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+constexpr std::size_t kMostBytes = std::size_t{64} << 20;  // of heads, and of scores
+
+}  // namespace
+
+double Counterfactual::logit(const AttentionRow& row, std::int32_t key, double score,
+                             const Hypothesis& hypothesis) const {
   const AttentionParams& p = problem_.params();
   const double factor = hypothesis.descale ? problem_.score_factor(row, key) : static_cast<double>(p.scale);
-  const double y = hypothesis.gain * factor * score_[static_cast<std::size_t>(key)];
+  const double y = hypothesis.gain * factor * score;
   const double cap = hypothesis.softcap ? static_cast<double>(p.softcap) : 0.0;
-  return (cap != 0 ? cap * tanh64(y / cap) : y) +
-         (hypothesis.alibi ? problem_.bias(row, key) : problem_.additive(row, key));
+  const double x = (cap != 0 ? cap * tanh64(y / cap) : y) +
+                   (hypothesis.alibi ? problem_.bias(row, key) : problem_.additive(row, key));
+  return hypothesis.see_logit ? hypothesis.see_logit(key, x) : x;
+}
+
+const HeadOperands& Counterfactual::operands(std::int64_t batch, std::int64_t kv_head) {
+  const auto found = heads_.find({batch, kv_head});
+  if (found != heads_.end()) return found->second;
+  if (head_bytes_ > kMostBytes) heads_.clear(), head_bytes_ = 0, head_ = nullptr;
+  HeadOperands& head = heads_[{batch, kv_head}];
+  load_head(problem_, batch, kv_head, head);
+  head_bytes_ += head.k_panels.size() * 4 + head.v.size() * 8 + head.v_panels.size() * 4 + head.v_abs.size() * 4;
+  return head;
+}
+
+const std::vector<double>& Counterfactual::scores(const AttentionRow& row, std::int64_t kv_head) {
+  const auto found = scores_.find({row.batch, row.head, row.query, kv_head});
+  if (found != scores_.end()) return found->second;
+  if (score_bytes_ > kMostBytes) scores_.clear(), score_bytes_ = 0;
+  std::vector<double>& score = scores_[{row.batch, row.head, row.query, kv_head}];
+  q_.resize(static_cast<std::size_t>(problem_.params().dim_qk));
+  problem_.load_q(row, q_);
+  head_scores(operands(row.batch, kv_head), q_, score, magnitude_);
+  score_bytes_ += score.size() * sizeof(double);
+  return score;
 }
 
 std::vector<double> Counterfactual::logits(const AttentionRow& row, const std::vector<std::int32_t>& keys,
                                            const Hypothesis& hypothesis) {
-  load_head(problem_, row.batch, problem_.kv_head(row.head), head_);
-  q_.resize(static_cast<std::size_t>(problem_.params().dim_qk));
-  problem_.load_q(row, q_);
-  head_scores(head_, q_, score_, magnitude_);
+  const std::int64_t own = problem_.kv_head(row.head);
+  const std::vector<double>& score = scores(row, hypothesis.k_head >= 0 ? hypothesis.k_head : own);
+  head_ = &operands(row.batch, own);
   std::vector<double> x(keys.size());
-  for (std::size_t i = 0; i < keys.size(); ++i) x[i] = logit(row, keys[i], hypothesis);
+  for (std::size_t i = 0; i < keys.size(); ++i)
+    x[i] = logit(row, keys[i], score[static_cast<std::size_t>(keys[i])], hypothesis);
   return x;
+}
+
+RowOutput Counterfactual::mix(const AttentionRow& row, const std::vector<std::int32_t>& keys,
+                              std::span<const double> numerator, std::span<const double> denominator, double frame,
+                              const Hypothesis& hypothesis) {
+  const AttentionParams& p = problem_.params();
+  const auto dv = static_cast<std::size_t>(p.dim_v);
+  const HeadOperands& head =
+      operands(row.batch, hypothesis.v_head >= 0 ? hypothesis.v_head : problem_.kv_head(row.head));
+  const double sink = hypothesis.sink ? problem_.sink(row) : -kInfinity;
+  RowOutput out{std::vector<double>(dv, 0.0), 0, std::vector<double>(dv, 0.0)};
+  double l = hypothesis.ghosts == 0 ? 0 : hypothesis.ghosts * exp64(hypothesis.ghost_logit - frame);
+  for (std::size_t i = 0; i < keys.size(); ++i) {
+    l += denominator[i];
+    if (numerator[i] == 0) continue;
+    const double* v = head.v.data() + static_cast<std::size_t>(keys[i]) * dv;
+    const double weight = numerator[i] * (hypothesis.descale ? problem_.value_factor(row, keys[i]) : 1.0);
+    for (std::size_t c = 0; c < dv; ++c) {
+      const double part = weight * (hypothesis.see_v ? hypothesis.see_v(v[c]) : v[c]);
+      out.o[c] += part;
+      out.spread[c] += part * part;
+    }
+  }
+  const double all = l + (sink == -kInfinity ? 0.0 : exp64(sink - frame));
+  for (std::size_t c = 0; c < dv; ++c) {
+    out.o[c] = out.o[c] / all * hypothesis.output_gain;
+    out.spread[c] /= all * all;
+  }
+  out.lse = frame + log64(p.sink == Sink::kInLse ? all : l);
+  if (p.lse == LseBase::kTwo) out.lse /= 0x1.62e42fefa39efp-1;
+  return out;
 }
 
 RowOutput Counterfactual::attend(const AttentionRow& row, const std::vector<std::int32_t>& keys,
                                  const Hypothesis& hypothesis) {
-  constexpr double kInfinity = std::numeric_limits<double>::infinity();
-  const AttentionParams& p = problem_.params();
-  const std::vector<double> x = logits(row, keys, hypothesis);
-  const auto dv = static_cast<std::size_t>(p.dim_v);
-  const double sink = hypothesis.sink ? problem_.sink(row) : -kInfinity;
-  double m = sink;
+  std::vector<double> x = logits(row, keys, hypothesis);
+  double m = hypothesis.sink ? problem_.sink(row) : -kInfinity;
+  if (hypothesis.ghosts > 0) m = std::max(m, hypothesis.ghost_logit);
   for (const double logit : x) m = std::max(m, logit);
-  RowOutput out{std::vector<double>(dv, 0.0), m};
-  if (m == -kInfinity) return out;
-  double l = 0;
-  for (std::size_t i = 0; i < keys.size(); ++i) {
-    const double w = exp64(x[i] - m);
-    if (w == 0) continue;
-    l += w;
-    const double* v = head_.v.data() + static_cast<std::size_t>(keys[i]) * dv;
-    const double factor = hypothesis.descale ? problem_.value_factor(row, keys[i]) : 1.0;
-    for (std::size_t c = 0; c < dv; ++c) out.o[c] += w * factor * (hypothesis.see_v ? hypothesis.see_v(v[c]) : v[c]);
-  }
-  const double denominator = l + exp64(sink - m);
-  for (double& o : out.o) o /= denominator;
-  out.lse = m + log64(p.sink == Sink::kInLse ? denominator : l);
-  if (p.lse == LseBase::kTwo) out.lse /= 0x1.62e42fefa39efp-1;
-  return out;
+  if (m == -kInfinity) return {std::vector<double>(static_cast<std::size_t>(problem_.params().dim_v), 0.0), m};
+  for (double& weight : x) weight = exp64(weight - m);
+  return mix(row, keys, x, x, m, hypothesis);
 }
 
 }  // namespace assay

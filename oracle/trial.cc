@@ -1,0 +1,265 @@
+// Residuals of hypotheses, and the search for a parameter.
+//
+// Noise of one element: u^2 = ulp^2 / 12 + (tau / 3)^2, tau of the highest level; where that is T0, whose tau is a
+// worst case over all keys, (tau / 10)^2. Under a hypothesis the replay of P's rounding may be off (another maximum,
+// other weights), so that 0.18 u_P^2 sum p_j^2 v_j^2 joins (probes.md 1).
+#include "oracle/trial.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "oracle/measure.h"
+
+namespace assay {
+namespace {
+
+constexpr double kInf = std::numeric_limits<double>::infinity();
+constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
+constexpr double kCap = 100;        // residuals count as at most so many units: one wild element is not everything
+constexpr double kWithin = 4;       // noise units of an explained element
+constexpr std::size_t kScreen = 4;  // failing rows that a hypothesis must explain in part before the others are asked
+
+/// The level that says most about an element, as centre and tau.
+struct Centre {
+  double mid = 0, tau = 0;
+  bool replayed = false;
+};
+
+Centre centre_of(const Evaluation& evaluation, std::size_t output, std::size_t i) {
+  Centre c{evaluation.truth.outputs[output].mid[i], evaluation.bound.outputs[output].tau[i], false};
+  for (const Tier& tier : evaluation.bound.tiers) {
+    const OutputTier& out = tier.outputs[output];
+    if (!out.tau.empty() && out.tau[i] < kInf) c = {out.mid[i], out.tau[i], true};
+  }
+  return c;
+}
+
+double capped(double r) { return std::min(r * r, kCap * kCap); }
+
+/// Evenly spread over `from`, at most `count` of them.
+std::vector<std::size_t> spread(const std::vector<std::size_t>& from, std::size_t count) {
+  if (from.size() <= count) return from;
+  std::vector<std::size_t> some;
+  for (std::size_t n = 0; n < count; ++n) some.push_back(from[n * from.size() / count]);
+  return some;
+}
+
+/// An order in which any first few are far apart.
+std::vector<std::size_t> far_apart(std::vector<std::size_t> rows) {
+  std::vector<std::size_t> order;
+  std::size_t step = 1;
+  while (step * 2 < rows.size()) step *= 2;
+  std::vector<bool> taken(rows.size(), false);
+  for (; step > 0; step /= 2)
+    for (std::size_t n = 0; n < rows.size(); n += step) {
+      if (taken[n]) continue;
+      taken[n] = true;
+      order.push_back(rows[n]);
+    }
+  return order;
+}
+
+}  // namespace
+
+double Fit::removed() const {
+  const double excess = before - expected;
+  return excess > 0 ? (before - after) / excess : 0;
+}
+
+bool Fit::explains() const {
+  constexpr double kNearlyAll = 0.9, kMost = 0.6, kSignificant = 25;
+  return loud > 0 && loud_share() >= kNearlyAll && quiet_share() >= kNearlyAll && removed() >= kMost &&
+         before - after >= kSignificant;
+}
+
+Trial::Trial(const Evaluation& evaluation, const std::vector<Tensor>& outputs, double p_unit, std::size_t most_rows)
+    : p_unit_(p_unit), row_fails_(evaluation.truth.rows.size(), false) {
+  const std::size_t rows = row_fails_.size();
+  first_.assign(evaluation.truth.outputs.size() * rows, {0, 0});
+  for (std::size_t k = 0; k < evaluation.truth.outputs.size(); ++k) {
+    const OutputTruth& truth = evaluation.truth.outputs[k];
+    for (std::size_t i = 0; i < truth.element.size(); ++i) {
+      const auto row = static_cast<std::size_t>(truth.row[i]);
+      auto& [begin, end] = first_[k * rows + row];
+      if (end == 0) begin = i;
+      end = i + 1;
+      const std::uint64_t code = load_code(outputs[k].bytes.data(), truth.layout.format, truth.element[i]);
+      if (!accepted(evaluation, k, i, code) ||
+          (code == canary_code(truth.layout.format) && truth.classes[i] != kAnything))
+        row_fails_[row] = true;
+    }
+  }
+  std::vector<std::size_t> bad, good;
+  for (std::size_t r = 0; r < rows; ++r) (row_fails_[r] ? bad : good).push_back(r);
+  const std::size_t half = most_rows / 2;
+  const std::size_t bad_count = std::min(bad.size(), good.size() < half ? most_rows - good.size() : half);
+  rows_ = far_apart(spread(bad, bad_count));
+  failing_ = rows_.size();
+  for (const std::size_t r : far_apart(spread(good, most_rows - failing_))) rows_.push_back(r);
+  for (const std::size_t r : rows_) samples_.push_back(read(evaluation, outputs, r));
+}
+
+Trial::Sampled Trial::read(const Evaluation& evaluation, const std::vector<Tensor>& outputs, std::size_t row) const {
+  Sampled sampled;
+  for (std::size_t k = 0; k < evaluation.truth.outputs.size(); ++k) {
+    const OutputTruth& truth = evaluation.truth.outputs[k];
+    const Format format = truth.layout.format;
+    const auto [begin, end] = first_[k * row_fails_.size() + row];
+    for (std::size_t i = begin; i < end; ++i) {
+      const ClassSet classes = truth.classes[i] | evaluation.bound.outputs[k].also[i];
+      if (classes == kAnything || !(truth.radius[i] < kInf)) continue;
+      const std::uint64_t code = load_code(outputs[k].bytes.data(), format, truth.element[i]);
+      const Centre centre = centre_of(evaluation, k, i);
+      Element e{.output = k,
+                .channel = i - begin,
+                .value = decode(format, code),
+                .centre = centre.mid,
+                .truth = truth.mid[i]};
+      e.number = (truth.classes[i] & (kNumber | kZero)) != 0;
+      const double gap =
+          ulp(format, std::isfinite(e.value) ? std::max(std::abs(e.value), std::abs(e.centre)) : e.centre);
+      const double tau = centre.tau < kInf ? centre.tau : 0;
+      const double part = centre.replayed ? tau / 3 : tau / 10;
+      e.unit = std::sqrt(gap * gap / 12 + part * part);
+      e.slack = tau + gap / 2;
+      e.canary = code == canary_code(format);
+      e.rejected = e.canary || !accepted(evaluation, k, i, code);
+      sampled.elements.push_back(e);
+    }
+  }
+  return sampled;
+}
+
+double Trial::noise(const Element& e, const std::optional<RowOutput>& prediction) const {
+  double square = e.unit * e.unit;
+  if (e.output == 0 && prediction && !prediction->spread.empty())
+    square += 0.18 * p_unit_ * p_unit_ * prediction->spread[e.channel];
+  return std::sqrt(square);
+}
+
+void Trial::add(const Sampled& row, const std::optional<RowOutput>& prediction, Fit& fit) const {
+  for (const Element& e : row.elements) {
+    ++(e.rejected ? fit.loud : fit.quiet);
+    fit.expected += 1;
+    const bool here = prediction && (e.output == 0 ? e.channel < prediction->o.size() : true);
+    const double p = !here ? kNone : e.output == 0 ? prediction->o[e.channel] : prediction->lse;
+    const bool number = e.number && std::isfinite(e.value);
+    const double before = number ? capped((e.value - e.centre) / e.unit) : e.rejected ? kCap * kCap : 0.0;
+    double after = before;
+    bool explained = !e.rejected;
+    double d = 0;
+    if (here) {
+      d = e.number && std::isfinite(p) ? p - e.truth : kNone;
+      const double sigma = noise(e, prediction);
+      if (e.canary) {
+        explained = false;
+      } else if (!std::isfinite(e.value) || !std::isfinite(p)) {
+        explained = std::isnan(e.value) ? std::isnan(p) : e.value == p;
+        after = explained ? 0 : kCap * kCap;
+      } else {
+        const double residual = e.number ? e.value - e.centre - d : e.value - p;
+        after = capped(residual / e.unit);
+        explained = std::abs(residual) <= std::max(kWithin * sigma, e.slack);
+      }
+    }
+    fit.before += before;
+    fit.after += after;
+    (e.rejected ? fit.loud_explained : fit.quiet_explained) += explained;
+    fit.predicted.push_back(d);
+  }
+}
+
+Fit Trial::fit_rows(const Predict& predict, std::size_t rows) const {
+  Fit fit;
+  for (std::size_t n = 0; n < rows; ++n) {
+    add(samples_[n], predict(rows_[n]), fit);
+    if (n + 1 == std::min(kScreen, failing_) && fit.loud_share() < 0.5) break;
+  }
+  return fit;
+}
+
+Fit Trial::fit(const Predict& predict) const { return fit_rows(predict, rows_.size()); }
+
+FitAt Trial::fit(const PredictAt& predict, const Parameter& parameter) const {
+  const std::size_t few = std::min<std::size_t>(6, std::max<std::size_t>(failing_, 1));
+  const auto cost = [&](double t, std::size_t rows) {
+    Fit fit;
+    for (std::size_t n = 0; n < std::min(rows, rows_.size()); ++n) add(samples_[n], predict(rows_[n], t), fit);
+    return fit.after;
+  };
+  const int points = parameter.whole ? static_cast<int>(parameter.high - parameter.low) + 1 : parameter.grid;
+  const double step = points > 1 ? (parameter.high - parameter.low) / (points - 1) : 0;
+  double best = parameter.low, least = kInf;
+  for (int n = 0; n < points; ++n) {
+    const double t = parameter.low + n * step;
+    if (const double c = cost(t, few); c < least) least = c, best = t;
+  }
+  if (!parameter.whole && step > 0) {
+    constexpr double kGolden = 0.6180339887498949;
+    double low = std::max(parameter.low, best - step), high = std::min(parameter.high, best + step);
+    double a = high - kGolden * (high - low), b = low + kGolden * (high - low);
+    double at_a = cost(a, few), at_b = cost(b, few);
+    for (int n = 0; n < 40 && high - low > 1e-9 * (std::abs(low) + std::abs(high)); ++n) {
+      if (at_a <= at_b) {
+        high = b, b = a, at_b = at_a;
+        a = high - kGolden * (high - low), at_a = cost(a, few);
+      } else {
+        low = a, a = b, at_a = at_b;
+        b = low + kGolden * (high - low), at_b = cost(b, few);
+      }
+    }
+    if (std::min(at_a, at_b) < least) best = at_a <= at_b ? a : b;
+  }
+  FitAt result{fit([&](std::size_t row) { return predict(row, best); }), best, 0};
+  if (parameter.whole || !result.fit.explains()) return result;
+  // A parabola through three points of the cost over all rows gives minimum and curvature; its arm is about the error.
+  double arm = step / 64;
+  for (int n = 0; n < 3; ++n) {
+    const double at = cost(result.value, rows_.size());
+    const double left = cost(result.value - arm, rows_.size()), right = cost(result.value + arm, rows_.size());
+    const double curvature = (left - 2 * at + right) / (arm * arm);
+    if (!(curvature > 0)) break;
+    const double move = (left - right) / (2 * arm * curvature);
+    if (std::abs(move) <= arm) result.value = std::clamp(result.value + move, parameter.low, parameter.high);
+    result.standard_error = std::sqrt(2 / curvature * std::max(1.0, at / result.fit.expected));
+    arm = std::max(result.standard_error, std::abs(result.value) * 1e-12);
+  }
+  const auto at = [&](double t) { return fit([&](std::size_t row) { return predict(row, t); }); };
+  result.fit = at(result.value);
+  result.budget = budget(at(result.value - arm), at(result.value + arm), 2 * arm);
+  return result;
+}
+
+/// |least squares of tau on the slopes| <= sum |slope| tau / u^2 / sum slope^2 / u^2.
+double Trial::budget(const Fit& low, const Fit& high, double apart) const {
+  double reach = 0, square = 0;
+  std::size_t n = 0;
+  for (const Sampled& row : samples_)
+    for (const Element& e : row.elements) {
+      if (n >= std::min(low.predicted.size(), high.predicted.size())) break;
+      const double slope = (high.predicted[n] - low.predicted[n]) / apart;
+      ++n;
+      if (!std::isfinite(slope)) continue;
+      reach += std::abs(slope) * e.slack / (e.unit * e.unit);
+      square += slope * slope / (e.unit * e.unit);
+    }
+  return square > 0 ? reach / square : kInf;
+}
+
+bool Trial::tells_apart(const Fit& a, const Fit& b) const {
+  constexpr double kSurely = 36;
+  double apart = 0;
+  std::size_t n = 0;
+  for (const Sampled& row : samples_)
+    for (const Element& e : row.elements) {
+      if (n >= std::min(a.predicted.size(), b.predicted.size())) return apart > kSurely;
+      const double x = a.predicted[n], y = b.predicted[n];
+      ++n;
+      if (std::isnan(x) != std::isnan(y)) return true;
+      if (!std::isnan(x)) apart += capped((x - y) / e.unit);
+    }
+  return apart > kSurely;
+}
+
+}  // namespace assay
