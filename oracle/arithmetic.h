@@ -84,6 +84,9 @@ struct Arithmetic {
   TileOrder tile_order = TileOrder::kUnknown;
   int tile_n = 0;  ///< keys per tile; 0 = unknown
   int splits = 0;  ///< key ranges merged by LSE; 1 = none, 0 = unknown. Partial O and LSE are fp32.
+  /// Of two splits: the position where the first ends, from which the tiles of the second are counted; 0 = splits are equal runs of
+  /// whole tiles counted from key 0. Cascade attention cuts at its shared prefix.
+  int split_at = 0;
   bool operator==(const Arithmetic&) const = default;
 };
 

@@ -67,6 +67,7 @@ nlohmann::json to_json(const Arithmetic& arithmetic) {
   out["lazy_threshold"] = arithmetic.lazy_threshold;
   out["tile_n"] = arithmetic.tile_n;
   out["splits"] = arithmetic.splits;
+  out["split_at"] = arithmetic.split_at;
   return out;
 }
 
@@ -98,6 +99,9 @@ Arithmetic arithmetic_from_json(const JsonField& field) {
   if (field.has("lazy_threshold")) arithmetic.lazy_threshold = field["lazy_threshold"].small_integer();
   arithmetic.tile_n = field["tile_n"].small_integer();
   arithmetic.splits = field["splits"].small_integer();
+  if (field.has("split_at")) arithmetic.split_at = field["split_at"].small_integer();
+  if (arithmetic.split_at < 0 || (arithmetic.split_at > 0 && arithmetic.splits != 2))
+    field["split_at"].fail("0, or with 2 splits the position where the first ends");
   return arithmetic;
 }
 

@@ -12,11 +12,11 @@ struct Cascade {
     if (p.prefix == 0) return "needs a shared prefix";
     return tile_kernel_refuses(p);
   }
-  /// Two ranges, cut at the prefix wherever that lies; the tiles of the second count from there. That is no grid of
-  /// tile_n keys cut into equal splits, which tile_n and splits together would promise: tile_n stays unknown.
+  /// Two ranges, cut at the prefix wherever that lies; the tiles of the second count from there.
   static Arithmetic declared(const AttentionParams& p) {
-    Arithmetic a = tile_arithmetic(p, 0, 2);
+    Arithmetic a = tile_arithmetic(p, kTileN, 2);
     a.tile_order = TileOrder::kForward;
+    a.split_at = static_cast<int>(p.prefix);
     return a;
   }
   static RunFacts run(const AttentionCall& call) {

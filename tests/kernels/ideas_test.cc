@@ -137,10 +137,10 @@ TEST(Fa1, NormalisesEveryStepAndAgreesWithFlashAttention2) {
   EXPECT_GT(different, 0) << "own tile maxima and rounding every step must show somewhere";
 }
 
-TEST(Cascade, IsTwoRangesWithoutATileGrid) {
+TEST(Cascade, IsTwoRangesCutAtThePrefix) {
   const Arithmetic a = find_kernel("cascade_bf16")->declared(parse("sq=1 skv=100 prefix=30"));
   EXPECT_EQ(a.splits, 2);
-  EXPECT_EQ(a.tile_n, 0);
+  EXPECT_EQ(a.split_at, 30);
   Scenario s("hq=2 sq=5 skv=300 d=32 dtype=bf16 prefix=70 mask=causal window=200,-1 out=fp32");
   const RunOutcome apart = run("cascade_bf16", s), together = run("fa2_bf16", s);
   for (std::int64_t i = 0; i < 5; ++i)

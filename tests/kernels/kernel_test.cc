@@ -120,7 +120,7 @@ TEST_P(EveryKernel, DeclaresEveryField) {
     EXPECT_NE(a.max_policy, MaxPolicy::kUnknown);
     EXPECT_NE(a.tile_order, TileOrder::kUnknown);
     EXPECT_NE(a.tanh, Tanh::kUnknown);
-    EXPECT_EQ(a.tile_n == 0, GetParam() == "cascade_bf16") << "its ranges are no equal splits of one grid of tiles";
+    EXPECT_GT(a.tile_n, 0);
     EXPECT_GT(a.splits, 0);
   }
 }

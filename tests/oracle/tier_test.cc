@@ -249,6 +249,15 @@ TEST(TileWalk, FollowsTheMaximum) {
   ASSERT_EQ(splits.size(), 2U);  // 3 tiles: 2 and 1
   EXPECT_EQ(splits[0].steps.size(), 2U);
   EXPECT_EQ(splits[1].depth, 0);
+  a.split_at = 3;  // positions {0, 1}, {2} and, counted from the cut, {3, 4}, {5}
+  const auto cut = walk_tiles(row, a, 1e-7).value();
+  ASSERT_EQ(cut.size(), 2U);
+  EXPECT_TRUE(cut[0].steps.size() == 2 && cut[1].steps.size() == 2);
+  EXPECT_EQ(cut[0].steps[1].end, 3U);
+  EXPECT_TRUE(cut[1].steps[0].begin == 3 && cut[1].steps[0].end == 5);
+  EXPECT_TRUE(cut[1].steps[0].start == 3 && cut[1].steps[1].start == 5);
+  EXPECT_TRUE(cut[0].depth == 1 && cut[1].depth == 0);
+  a.split_at = 0;
   // Two tiles whose maxima are closer than their errors: either may hold it.
   const std::vector<double> tied = {5, 0, 1e-7, 4, 0.5, 2};
   EXPECT_TRUE(walk_tiles({keys, tied, error, 6}, a, 1e-7).value()[0].steps[1].event);

@@ -104,7 +104,8 @@ TEST(Record, ArithmeticHasAStableNameForEveryValue) {
                                    {"promote_n", 64},
                                    {"lazy_threshold", 3},
                                    {"tile_n", 0},
-                                   {"splits", 0}};
+                                   {"splits", 0},
+                                   {"split_at", 0}};
   EXPECT_EQ(to_json(a), expected);
 }
 
@@ -146,7 +147,7 @@ TEST(Record, TiersInferenceAndWarningsSurvive) {
 TEST(Record, DocumentsFromBeforeTheTiersAreRead) {
   nlohmann::json document = through_text(to_json(std::vector{example_record(CaseVerdict::kFinding)}, {}));
   for (nlohmann::json& output : document["records"][0]["measurement"]["outputs"]) output.erase("tiers"), output.erase("median_tau_ulp");
-  for (const char* member : {"tanh", "p_offset", "promote_n", "lazy_threshold"}) document["records"][0]["declared"].erase(member);
+  for (const char* member : {"tanh", "p_offset", "promote_n", "lazy_threshold", "split_at"}) document["records"][0]["declared"].erase(member);
   const Record back = records_from_json(document, "f").at(0);
   EXPECT_EQ(back.declared, example_record(CaseVerdict::kFinding).declared);
   EXPECT_TRUE(back.measurement.outputs[0].tiers.empty());
@@ -194,6 +195,7 @@ TEST(Record, WritesArithmeticByNameAndReadsEveryValueBack) {
     a.lazy_threshold = 2 * i;
     a.tile_n = 16 * i;
     a.splits = i;
+    a.split_at = i == 2 ? 70 : 0;
     const nlohmann::json written = to_json(a);
     EXPECT_EQ(arithmetic_from_json(JsonField(written, "", file)), a);
   }
@@ -278,6 +280,8 @@ TEST(Record, ReadingErrorsNameFileAndField) {
             "result.json: records[0].kernel: expected a string, got 3");
   EXPECT_EQ(broken([](auto& d) { d["records"][0]["verdict"]["kind"] = "fine"; }),
             "result.json: records[0].verdict.kind: expected a case verdict, got \"fine\"");
+  EXPECT_EQ(broken([](auto& d) { d["records"][0]["declared"]["split_at"] = 64; }),
+            "result.json: records[0].declared.split_at: expected 0, or with 2 splits the position where the first ends, got 64");
   EXPECT_EQ(broken([](auto& d) { d["records"][0]["declared"]["normalize"] = "guess"; }),
             "result.json: records[0].declared.normalize: expected one of reciprocal, divide, every_step, unknown, got \"guess\"");
   EXPECT_EQ(

@@ -106,10 +106,20 @@ Format value_operand(const AttentionParams& params, const Arithmetic& arithmetic
   return info(params.input).storage_bits == 8 ? Format::kFp32 : params.input;
 }
 
+namespace {
+
+/// T0 counts tiles from key 0 or not at all.
+Arithmetic counted_from_zero(Arithmetic a) {
+  if (a.split_at > 0) a.tile_n = 0;
+  return a;
+}
+
+}  // namespace
+
 RowBudget::RowBudget(const RowAnalysis& row, const AttentionParams& params, const Arithmetic& arithmetic)
     : row_(row),
       params_(params),
-      arith_(arithmetic),
+      arith_(counted_from_zero(arithmetic)),
       n_(row.keys.size()),
       weight_(weight_format(params, arithmetic)),
       ex2_(exponential_error(arithmetic.exponential)) {

@@ -133,7 +133,7 @@ class RowBudget {
 
   const RowAnalysis& row_;
   const AttentionParams& params_;
-  const Arithmetic& arith_;
+  const Arithmetic arith_;  ///< without a tile where tiles are not counted from key 0
   std::size_t n_;
   WeightFormat weight_;
   double ex2_;  ///< eps_ex2

@@ -43,7 +43,7 @@ double row_sum_error(const SplitWalk& split, std::span<const std::int32_t> keys,
     Chains tile;
     Chains& into = own ? tile : all;
     for (std::size_t j = step.begin; j < step.end; ++j)
-      into.add(quad ? static_cast<std::size_t>(keys[j] % 8 / 2) : 0, p[j]);
+      into.add(quad ? static_cast<std::size_t>((keys[j] - step.start) % 8 / 2) : 0, p[j]);
     if (own) {
       // l = alpha l + beta l_tile, by parts or after the shuffles of the tile's own sum (two additions).
       const double beta = exp64(step.carried - step.depth);

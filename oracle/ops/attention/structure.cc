@@ -81,7 +81,8 @@ std::string structure_in_words(const Arithmetic& s, std::int64_t longest) {
   if (s.max_policy == MaxPolicy::kOwnTile) text += " with a maximum each";
   text += ", " + p;
   if (s.p_offset != 0) text += fmt::format(" times 2^{}", s.p_offset);
-  return text + fmt::format(", {} split{}", s.splits, s.splits == 1 ? "" : "s");
+  text += fmt::format(", {} split{}", s.splits, s.splits == 1 ? "" : "s");
+  return s.split_at > 0 ? text + fmt::format(" cut at key {}", s.split_at) : text;
 }
 
 std::vector<std::uint64_t> predicted_codes(const RowAnalysis& row, const std::vector<double>& depth,

@@ -24,6 +24,8 @@
 //
 // LSE: that of the exact logits (T1) or of the emulated ones (T2), off by ln(1 + Z) + s_l / (1 - s_l) and what (L) adds
 // at the end.
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -358,9 +360,10 @@ bool tier_applies(const AttentionParams& params, const Arithmetic& a, Level leve
 
 std::vector<std::string> tier_assumptions(const Arithmetic& a, Level level) {
   std::vector<std::string> all{
-      "T1: key tiles are the declared ones, counted from key 0, and splits are equal runs of whole tiles; P is rounded "
-      "to nearest; P V is "
-      "one chain of blocks in key order, or of each promoted group"};
+      fmt::format("T1: key tiles are the declared ones, {}; P is rounded to nearest; P V is one chain of blocks in key "
+                  "order, or of each promoted group",
+                  a.split_at > 0 ? "counted from key 0 and from the cut between the two splits"
+                                 : "counted from key 0, and splits are equal runs of whole tiles")};
   if (a.tile_n > 0 && a.promote_n == 0 && a.max_policy == MaxPolicy::kOwnTile)
     all.emplace_back("T1: each tile's P V starts from zero");
   if (level == Level::kT2)

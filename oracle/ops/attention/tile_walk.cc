@@ -41,14 +41,15 @@ Maximum maximum(const WalkInput& row, std::size_t begin, std::size_t end) {
   return m;
 }
 
-/// The tiles of keys [begin, end), in key order.
-std::vector<TileStep> cut(const WalkInput& row, std::size_t begin, std::size_t end, int tile_n) {
+/// The tiles of keys [begin, end), in key order, counted from position `origin`.
+std::vector<TileStep> cut(const WalkInput& row, std::size_t begin, std::size_t end, int tile_n, std::int32_t origin) {
   std::vector<TileStep> steps;
   for (std::size_t j = begin; j < end;) {
     TileStep& step = steps.emplace_back();
     step.begin = j;
-    const std::int32_t tile = row.keys[j] / tile_n;
-    while (j < end && row.keys[j] / tile_n == tile) ++j;
+    const std::int32_t tile = (row.keys[j] - origin) / tile_n;
+    step.start = origin + tile * tile_n;
+    while (j < end && (row.keys[j] - origin) / tile_n == tile) ++j;
     step.end = j;
   }
   return steps;
@@ -112,13 +113,17 @@ std::optional<std::vector<SplitWalk>> walk_tiles(const WalkInput& row, const Ari
                                                  double exponential) {
   const std::int64_t tiles = (row.sequence + arithmetic.tile_n - 1) / arithmetic.tile_n;
   const std::int64_t per_split = (tiles + arithmetic.splits - 1) / arithmetic.splits;
+  const int split_at = arithmetic.split_at;
+  const auto split_of = [&](std::int32_t key) {
+    return split_at > 0 ? std::int64_t{key >= split_at} : key / arithmetic.tile_n / per_split;
+  };
   std::vector<SplitWalk> splits;
   for (std::size_t j = 0; j < row.keys.size();) {
-    const std::int64_t id = row.keys[j] / arithmetic.tile_n / per_split;
+    const std::int64_t id = split_of(row.keys[j]);
     std::size_t end = j;
-    while (end < row.keys.size() && row.keys[end] / arithmetic.tile_n / per_split == id) ++end;
+    while (end < row.keys.size() && split_of(row.keys[end]) == id) ++end;
     SplitWalk& split = splits.emplace_back();
-    split.steps = cut(row, j, end, arithmetic.tile_n);
+    split.steps = cut(row, j, end, arithmetic.tile_n, id == 1 && split_at > 0 ? split_at : 0);
     if (!walk(row, arithmetic, exponential, split)) return std::nullopt;
     j = end;
   }

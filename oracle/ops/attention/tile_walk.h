@@ -15,6 +15,7 @@ namespace assay {
 /// logit.
 struct TileStep {
   std::size_t begin = 0, end = 0;  ///< its keys, as indices into the row's keys
+  std::int32_t start = 0;          ///< its first position, admissible or not: blocks and lanes are counted from there
   double depth = 0;                ///< depth of the maximum M_t that its P is relative to
   std::size_t top = 0;             ///< a key of that depth
   double error = 0;                ///< how far the kernel's M_t may be off
@@ -40,8 +41,9 @@ struct WalkInput {
 };
 
 /// Splits without an admissible key are left out. `exponential`: relative error of one. Tiles start at multiples of
-/// tile_n, a split is ceil(ceil(sequence / tile_n) / splits) of them. Nothing if a decision (to raise a lazy maximum)
-/// is too close to call.
+/// tile_n, a split is ceil(ceil(sequence / tile_n) / splits) of them; with split_at, the first of two ends there and the
+/// second's tiles start at multiples of tile_n behind it. Nothing if a decision (to raise a lazy maximum) is too close
+/// to call.
 std::optional<std::vector<SplitWalk>> walk_tiles(const WalkInput& row, const Arithmetic& arithmetic,
                                                  double exponential);
 

@@ -233,7 +233,7 @@ void sum_values(const SplitWalk& split, std::span<const std::int32_t> keys, cons
     const double factor = step.weight * (step.weight_error <= 0.5 ? step.weight_error * (1 + step.weight_error)
                                                                   : exp64(step.weight_error));
     Accumulators& into = group > 0 ? part : all;
-    const std::int32_t start = keys[step.begin] / form.tile_n * form.tile_n;
+    const std::int32_t start = step.start;
     const auto finish_group = [&] {
       if (form.own_tile)
         chain.combine(exp64(step.carried - step.depth), 4 * kU32, 3 * kU32, part, all);
