@@ -19,7 +19,9 @@ def read_dump(path):
         if role == "__metadata__":
             continue
         kind, (begin, end) = KINDS[entry["dtype"]], entry["data_offsets"]
-        tensors[role] = torch.frombuffer(data, dtype=kind, count=(end - begin) // kind.itemsize, offset=begin).reshape(entry["shape"])
+        count = (end - begin) // kind.itemsize  # frombuffer takes no empty tensor
+        flat = torch.frombuffer(data, dtype=kind, count=count, offset=begin) if count else torch.empty(0, dtype=kind)
+        tensors[role] = flat.reshape(entry["shape"])
     return tensors, header["__metadata__"]["case"]
 
 

@@ -3,9 +3,10 @@
 
     python3 bench/sdpa_suites.py RECORDS.json [--assay bin/assay] [--scratch DIR] [--findings FILE] > sdpa_suites.md
 
-A case counts if it is dense, of 16 bits, with no mask, a square causal one or a boolean one, and without conventions that
-scaled_dot_product_attention lacks. Its inputs come from `assay repro --dump` (a host kernel, on the same bits), go through the flash, cuDNN,
-memory-efficient and math backends, and the outputs through `assay judge`, with nothing declared. For a GPU.
+Each 16-bit attention case is taken without the options that scaled_dot_product_attention lacks (paged or ragged keys, windows, sinks, soft
+caps, ALiBi, 8-bit factors, ...), so that its shapes and recipes remain; causal masks only where they are square. Inputs come from `assay
+repro --dump` (a host kernel, on the same bits), go through the flash, cuDNN, memory-efficient and math backends, and the outputs through
+`assay judge`, with nothing declared. For a GPU.
 """
 
 import argparse
@@ -13,6 +14,7 @@ import collections
 import concurrent.futures
 import json
 import os
+import shutil
 import subprocess
 import tempfile
 
@@ -20,9 +22,11 @@ import torch
 from dump_file import dump_bytes, read_dump
 
 ATEN = torch.ops.aten
+BACKEND = torch.nn.attention.SDPBackend
+SELECTED = {"flash": BACKEND.FLASH_ATTENTION, "cudnn": BACKEND.CUDNN_ATTENTION, "efficient": BACKEND.EFFICIENT_ATTENTION, "math": BACKEND.MATH}
 # Parameters that leave what SDPA computes alone, or that its arguments say.
 EXPRESSIBLE = {"b", "hq", "hkv", "sq", "skv", "d", "dv", "dtype", "mask", "align", "scale", "layout", "pad_rows", "pad_dim", "offset", "poison",
-               "expand", "rows", "rows_seed", "q", "k", "v", "set", "mask.data", "empty", "empty_lse", "lse"}
+               "expand", "rows", "rows_seed", "q", "k", "v", "set", "mask.data"}
 JUDGED = ("clean", "finding", "unclassified", "vacuous", "out_of_range", "uncertain")
 
 
@@ -30,33 +34,34 @@ def fields_of(line):
     return dict(word.split("=", 1) for word in line.split()[1:] if not word.startswith("set="))
 
 
-def expressible(line):
+def asked(line):
+    """The case as SDPA can be asked it, or None."""
+    if not line.startswith("attention "):
+        return None
+    words = [word for word in line.split()[1:] if word.split("=", 1)[0] in EXPRESSIBLE]
     fields = fields_of(line)
-    if not line.startswith("attention ") or not set(fields) <= EXPRESSIBLE:
-        return False
-    if fields.get("dtype", "bf16") not in ("bf16", "fp16") or fields.get("lse") == "2" or fields.get("empty") == "mean":
-        return False
-    mask = fields.get("mask", "none")
-    return mask in ("none", "bool") or (mask == "causal" and fields.get("sq") == fields.get("skv", fields.get("sq")))
+    if fields.get("dtype", "bf16") not in ("bf16", "fp16") or fields.get("kv", "") or "prefix" in fields:
+        return None
+    mask, square = fields.get("mask", "none"), fields.get("sq", "1") == fields.get("skv", fields.get("sq", "1"))
+    kept = "bool" if mask == "bool" else "causal" if mask.startswith("causal") and square else ""
+    words = [word for word in words if not word.startswith(("mask=", "mask.data=", "align="))]
+    words += ["mask=" + kept] if kept else []
+    words += ["mask.data=" + fields["mask.data"]] if kept == "bool" and "mask.data" in fields else []
+    return " ".join(["attention", *words])
 
 
 def run(backend, q, k, v, mask, causal, scale):
-    """o, and the LSE or None; raises RuntimeError where the backend refuses."""
-    bias = None
-    if mask is not None:
-        bias = torch.zeros(mask.shape, dtype=q.dtype, device="cuda").masked_fill(mask == 0, float("-inf"))
-        bias = bias.expand(q.shape[0], q.shape[1], q.shape[2], k.shape[2])
+    """o, and the LSE or None; raises RuntimeError where the backend refuses. A boolean mask goes through the front end, as users pass it."""
+    if mask is not None or backend == "math":
+        allowed = None if mask is None else (mask != 0).expand(q.shape[0], q.shape[1], q.shape[2], k.shape[2])
+        with torch.nn.attention.sdpa_kernel(SELECTED[backend]):
+            return torch.nn.functional.scaled_dot_product_attention(q, k, v, allowed, is_causal=causal, scale=scale), None
     if backend == "flash":
-        if bias is not None:
-            raise RuntimeError("takes no mask")
         return ATEN._scaled_dot_product_flash_attention(q, k, v, 0.0, causal, False, scale=scale)[:2]
     if backend == "efficient":
-        o, lse = ATEN._scaled_dot_product_efficient_attention(q, k, v, bias, True, 0.0, causal, scale=scale)[:2]
+        o, lse = ATEN._scaled_dot_product_efficient_attention(q, k, v, None, True, 0.0, causal, scale=scale)[:2]
         return o, lse[..., : q.shape[2]]
-    if backend == "cudnn":
-        return ATEN._scaled_dot_product_cudnn_attention(q, k, v, bias, True, 0.0, causal, False, scale=scale)[:2]
-    with torch.nn.attention.sdpa_kernel(torch.nn.attention.SDPBackend.MATH):
-        return torch.nn.functional.scaled_dot_product_attention(q, k, v, bias, is_causal=causal, scale=scale), None
+    return ATEN._scaled_dot_product_cudnn_attention(q, k, v, None, True, 0.0, causal, False, scale=scale)[:2]
 
 
 def outputs_of(path):
@@ -69,12 +74,15 @@ def outputs_of(path):
     scale = float(fields["scale"]) if "scale" in fields else None
     inputs = {role: tensor for role, tensor in tensors.items() if role not in ("o", "lse")}
     made = []
-    for backend in ("flash", "cudnn", "efficient", "math"):
+    for backend in SELECTED:
         try:
             o, lse = run(backend, q, k, v, mask, fields.get("mask") == "causal", scale)
             torch.cuda.synchronize()
         except (RuntimeError, NotImplementedError) as error:
             made.append((backend, str(error).splitlines()[0]))
+            continue
+        if o is None:
+            made.append((backend, "returns None instead of a tensor"))
             continue
         outputs = {"o": o} | ({} if lse is None or "lse" not in tensors else {"lse": lse.reshape(tensors["lse"].shape).float()})
         made.append((backend, dump_bytes(inputs | outputs, {"case": line, "backend": backend})))
@@ -86,10 +94,11 @@ def main():
     parser.add_argument("records")
     parser.add_argument("--assay", default="bin/assay")
     parser.add_argument("--scratch")
-    parser.add_argument("--findings", help="write findings with their case lines to this JSON file")
+    parser.add_argument("--findings", help="write findings with their case lines to this JSON file, the smallest dumps beside it")
     arguments = parser.parse_args()
     with open(arguments.records) as file:
-        cases = {record["case"]: record["suite"] for record in json.load(file)["records"] if expressible(record["case"])}
+        records = json.load(file)["records"]
+    cases = {line: record["suite"] for record in reversed(records) if (line := asked(record["case"])) is not None}
     counts, refusals, findings = collections.defaultdict(collections.Counter), collections.Counter(), []
     with tempfile.TemporaryDirectory(dir=arguments.scratch) as folder, concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
 
@@ -100,13 +109,25 @@ def main():
             subprocess.run(command, capture_output=True)
             return line, path
 
+        def keep(backend, line, verdict, path):
+            """The smallest dump of each backend and mode, beside the findings."""
+            if arguments.findings:
+                kept = os.path.join(os.path.dirname(arguments.findings), f"{backend}_{verdict.get('mode') or verdict['level']}.safetensors")
+                if not os.path.exists(kept) or os.path.getsize(path) < os.path.getsize(kept):
+                    shutil.copy(path, kept)
+
         def judge(job):
             line, backend, path = job
             answer = subprocess.run([arguments.assay, "judge", path, "--json"], capture_output=True, text=True)
             if answer.returncode not in (0, 1, 6):
                 raise SystemExit(f"{backend} on {line}: assay judge exits with {answer.returncode}: {answer.stderr.strip()}")
+            record = json.loads(answer.stdout)["records"][0]
+            verdict = record["verdict"]
+            if verdict["kind"] in ("finding", "unclassified"):
+                keep(backend, line, verdict, path)
+                verdict["worst"] = {o["role"]: {key: o["worst"][key] for key in ("element", "value", "mid", "tau")} for o in record["measurement"]["outputs"]}
             os.remove(path)
-            return line, backend, json.loads(answer.stdout)["records"][0]["verdict"]
+            return line, backend, verdict
 
         jobs = []
         for number, (line, path) in enumerate(pool.map(dump, enumerate(cases))):
