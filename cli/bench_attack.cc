@@ -87,20 +87,20 @@ int bench_attack(Options options) {
 
 }  // namespace
 
-void add_bench_attack(CLI::App& app, int& exit_code) {
-  auto* verb = bench_group(app).add_subcommand("attack", "search for the cases in which correct kernels come closest to their bound");
+void add_bench_attack(Verb& app, int& exit_code) {
+  Verb verb = bench_group(app).add("attack", "search for the cases in which correct kernels come closest to their bound");
   const auto o = std::make_shared<Options>();
-  verb->add_option("--op", o->attack.op, "op whose kernels are attacked (default attention)");
-  verb->add_option("--kernel", o->attack.kernels, "one kernel (repeatable; default: every correct one)")->allow_extra_args(false);
-  verb->add_option("--seconds", o->attack.seconds, "how long to search (default 60)")->check(CLI::PositiveNumber);
-  verb->add_option("--evaluations", o->attack.evaluations, "end after so many runs instead: the result depends on the seed only")
-      ->check(CLI::PositiveNumber);
-  verb->add_option("--seed", o->attack.seed, "of the search (default 1)");
-  add_level_option(*verb, o->attack.level);
-  verb->add_option("--start", o->start, "a saved record: its best cases are starting points");
-  verb->add_option("--save", o->save, "write the record to a file, every few seconds and at the end");
-  verb->add_flag("--json", o->json, "print the record instead of text");
-  verb->callback([o, &exit_code] { exit_code = bench_attack(*o); });
+  verb.option("--op", o->attack.op, "op whose kernels are attacked (default attention)");
+  verb.option("--kernel", o->attack.kernels, "one kernel (repeatable; default: every correct one)").one_each();
+  verb.option("--seconds", o->attack.seconds, "how long to search (default 60)").positive();
+  verb.option("--evaluations", o->attack.evaluations, "end after so many runs instead: the result depends on the seed only")
+      .positive();
+  verb.option("--seed", o->attack.seed, "of the search (default 1)");
+  add_level_option(verb, o->attack.level);
+  verb.option("--start", o->start, "a saved record: its best cases are starting points");
+  verb.option("--save", o->save, "write the record to a file, every few seconds and at the end");
+  verb.flag("--json", o->json, "print the record instead of text");
+  verb.callback([o, &exit_code] { exit_code = bench_attack(*o); });
 }
 
 }  // namespace assay

@@ -42,17 +42,17 @@ void bench_kernels(const Options& options) {
 
 }  // namespace
 
-void add_bench_kernels(CLI::App& app, int&) {
-  auto* verb = bench_group(app).add_subcommand(
+void add_bench_kernels(Verb& app, int&) {
+  Verb verb = bench_group(app).add(
       "kernels", "our device kernels beside PyTorch's attention backends on this GPU, as ratios; JSON, a table on standard error");
   const auto o = std::make_shared<Options>();
-  verb->add_option("--kernel", o->kernels, "fa2_cuda_bf16, fa2_cuda_fp16, fa4_cuda_bf16, fa4_cuda_fp16 (repeatable)")
-      ->allow_extra_args(false);
-  verb->add_option("--rounds", o->rounds, "medians are over so many rounds (default 21)")->check(CLI::PositiveNumber);
-  verb->add_option("--python", o->python, "a Python with torch (default python3)");
-  verb->add_option("--library", o->library, "our kernels as a shared object (default: the one beside this program)");
-  verb->add_flag("--json", o->json, "as JSON, which is what it prints in any case");
-  verb->callback([o] { bench_kernels(*o); });
+  verb.option("--kernel", o->kernels, "fa2_cuda_bf16, fa2_cuda_fp16, fa4_cuda_bf16, fa4_cuda_fp16 (repeatable)")
+      .one_each();
+  verb.option("--rounds", o->rounds, "medians are over so many rounds (default 21)").positive();
+  verb.option("--python", o->python, "a Python with torch (default python3)");
+  verb.option("--library", o->library, "our kernels as a shared object (default: the one beside this program)");
+  verb.flag("--json", o->json, "as JSON, which is what it prints in any case");
+  verb.callback([o] { bench_kernels(*o); });
 }
 
 }  // namespace assay

@@ -86,16 +86,16 @@ int bench_mutants(const Options& options) {
 
 }  // namespace
 
-void add_bench_mutants(CLI::App& app, int& exit_code) {
-  auto* verb = bench_group(app).add_subcommand(
+void add_bench_mutants(Verb& app, int& exit_code) {
+  Verb verb = bench_group(app).add(
       "mutants", "what T0, T1, T2 and allclose reject of each kernel's outputs on one case");
   const auto o = std::make_shared<Options>();
-  verb->add_option("case", o->line, "case line")->required();
-  verb->add_option("--kernel", o->kernels, "kernel, `correct` or `mutants` (repeatable; default: both)")
-      ->allow_extra_args(false);
-  add_level_option(*verb, o->level);
-  verb->add_flag("--json", o->json, "print the JSON document instead of text");
-  verb->callback([o, &exit_code] { exit_code = bench_mutants(*o); });
+  verb.option("case", o->line, "case line").required();
+  verb.option("--kernel", o->kernels, "kernel, `correct` or `mutants` (repeatable; default: both)")
+      .one_each();
+  add_level_option(verb, o->level);
+  verb.flag("--json", o->json, "print the JSON document instead of text");
+  verb.callback([o, &exit_code] { exit_code = bench_mutants(*o); });
 }
 
 }  // namespace assay

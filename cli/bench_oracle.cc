@@ -66,16 +66,16 @@ std::string text_of(const Options& options, const OracleBench& result) {
 
 }  // namespace
 
-void add_bench_oracle(CLI::App& app, int& exit_code) {
-  auto* verb = bench_group(app).add_subcommand("oracle", "speed of the attention oracle beside Eigen, MPFR and Arb");
+void add_bench_oracle(Verb& app, int& exit_code) {
+  Verb verb = bench_group(app).add("oracle", "speed of the attention oracle beside Eigen, MPFR and Arb");
   const auto o = std::make_shared<Options>();
-  verb->add_option("--repetitions", o->bench.repetitions, "of each timing")->check(CLI::Range(1, 1000));
-  verb->add_option("--queries", o->bench.queries, "rows of each case")->check(CLI::Range(2, 65536));
-  verb->add_option("--keys", o->bench.keys, "keys of each case")->check(CLI::Range(1, 1 << 20));
-  verb->add_option("--longest", o->bench.longest, "last key length of the growth table")->check(CLI::Range(1024, 1 << 20));
-  verb->add_option("--save", o->save, "write the JSON document to a file");
-  verb->add_flag("--json", o->json, "print the JSON document instead of text");
-  verb->callback([o, &exit_code] {
+  verb.option("--repetitions", o->bench.repetitions, "of each timing").range(1, 1000);
+  verb.option("--queries", o->bench.queries, "rows of each case").range(2, 65536);
+  verb.option("--keys", o->bench.keys, "keys of each case").range(1, 1 << 20);
+  verb.option("--longest", o->bench.longest, "last key length of the growth table").range(1024, 1 << 20);
+  verb.option("--save", o->save, "write the JSON document to a file");
+  verb.flag("--json", o->json, "print the JSON document instead of text");
+  verb.callback([o, &exit_code] {
     const OracleBench result = bench::bench_oracle(o->bench);
     const std::string text = document(*o, result).dump(1) + "\n";
     if (!o->save.empty()) write_file(o->save, text);

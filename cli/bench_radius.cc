@@ -125,16 +125,16 @@ int bench_radius(const Options& options) {
 
 }  // namespace
 
-void add_bench_radius(CLI::App& app, int& exit_code) {
-  auto* verb = bench_group(app).add_subcommand("radius", "the fp64 tier's radius beside its true error and beside T0");
+void add_bench_radius(Verb& app, int& exit_code) {
+  Verb verb = bench_group(app).add("radius", "the fp64 tier's radius beside its true error and beside T0");
   const auto o = std::make_shared<Options>();
-  verb->add_option("--suite", o->suites, "suite (repeatable; default edge)")->allow_extra_args(false);
-  verb->add_option("--kernel", o->kernels,
+  verb.option("--suite", o->suites, "suite (repeatable; default edge)").one_each();
+  verb.option("--kernel", o->kernels,
                    "whose declaration T0 takes (repeatable; default: the first that takes the case)")
-      ->allow_extra_args(false);
-  verb->add_option("--cases", o->cases, "about how many cases of each suite (default 200)")->check(CLI::PositiveNumber);
-  verb->add_flag("--json", o->json, "print the JSON document instead of text");
-  verb->callback([o, &exit_code] { exit_code = bench_radius(*o); });
+      .one_each();
+  verb.option("--cases", o->cases, "about how many cases of each suite (default 200)").positive();
+  verb.flag("--json", o->json, "print the JSON document instead of text");
+  verb.callback([o, &exit_code] { exit_code = bench_radius(*o); });
 }
 
 }  // namespace assay

@@ -174,29 +174,29 @@ int check(const Options& options) {
 
 }  // namespace
 
-void add_check(CLI::App& app, int& exit_code) {
-  auto* verb = app.add_subcommand("check", "run cases on kernels, judge every output element, report");
+void add_check(Verb& app, int& exit_code) {
+  Verb verb = app.add("check", "run cases on kernels, judge every output element, report");
   const auto o = std::make_shared<Options>();
-  verb->add_option("kernels", o->kernels, "kernel names, `correct` (all without a planted fault), `mutants`, or `plugins`; default: "
+  verb.option("kernels", o->kernels, "kernel names, `correct` (all without a planted fault), `mutants`, or `plugins`; default: "
                                           "`plugins` if there are any, else `correct`");
-  add_plugin_option(*verb, o->plugins);
-  verb->add_option("--suite", o->suites, "suite to run (repeatable; default smoke)")->allow_extra_args(false);
-  verb->add_option("--case", o->cases, "one case line (repeatable)")->allow_extra_args(false);
-  verb->add_option("--shard", o->shard, "i/n: every n-th case, from the i-th");
-  verb->add_option("--budget", o->budget, "start no new case after this many seconds");
-  verb->add_option("--deadline", o->deadline, "seconds after which one run counts as hung")->check(CLI::Range(1, 86400));
-  verb->add_option("--repeat", o->repeat, "runs of each case, every second one with other bytes in unused storage; their bits must be "
-                                          "equal (default: 2 on a device, else 1)")->check(CLI::Range(1, 100));
-  verb->add_option("--jobs", o->jobs, "threads, each with its own worker (default: cores)")->check(CLI::Range(1, 1024));
-  verb->add_option("--sanitize", o->sanitize, "run device kernels under this tool of compute-sanitizer and report its findings; outputs "
+  add_plugin_option(verb, o->plugins);
+  verb.option("--suite", o->suites, "suite to run (repeatable; default smoke)").one_each();
+  verb.option("--case", o->cases, "one case line (repeatable)").one_each();
+  verb.option("--shard", o->shard, "i/n: every n-th case, from the i-th");
+  verb.option("--budget", o->budget, "start no new case after this many seconds");
+  verb.option("--deadline", o->deadline, "seconds after which one run counts as hung").range(1, 86400);
+  verb.option("--repeat", o->repeat, "runs of each case, every second one with other bytes in unused storage; their bits must be "
+                                          "equal (default: 2 on a device, else 1)").range(1, 100);
+  verb.option("--jobs", o->jobs, "threads, each with its own worker (default: cores)").range(1, 1024);
+  verb.option("--sanitize", o->sanitize, "run device kernels under this tool of compute-sanitizer and report its findings; outputs "
                                               "are not judged")
-      ->check(CLI::IsMember({"memcheck", "racecheck", "initcheck", "synccheck"}));
-  add_level_option(*verb, o->level);
-  verb->add_option("--save", o->save, "write the JSON document to a file");
-  verb->add_option("--md", o->markdown, "write a Markdown report to a file");
-  verb->add_option("--junit", o->junit, "write a JUnit report to a file");
-  verb->add_flag("--json", o->json, "print the JSON document instead of text");
-  verb->callback([o, &exit_code] { exit_code = check(*o); });
+      .one_of({"memcheck", "racecheck", "initcheck", "synccheck"});
+  add_level_option(verb, o->level);
+  verb.option("--save", o->save, "write the JSON document to a file");
+  verb.option("--md", o->markdown, "write a Markdown report to a file");
+  verb.option("--junit", o->junit, "write a JUnit report to a file");
+  verb.flag("--json", o->json, "print the JSON document instead of text");
+  verb.callback([o, &exit_code] { exit_code = check(*o); });
 }
 
 }  // namespace assay

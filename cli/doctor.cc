@@ -112,14 +112,14 @@ int doctor(const Options& options) {
 
 }  // namespace
 
-void add_doctor(CLI::App& app, int& exit_code) {
-  auto* verb = app.add_subcommand("doctor", "this machine, the workers, the data files, a self-test of the oracle");
+void add_doctor(Verb& app, int& exit_code) {
+  Verb verb = app.add("doctor", "this machine, the workers, the data files, a self-test of the oracle");
   const auto o = std::make_shared<Options>();
-  verb->add_option("--probe", o->probe,
+  verb.option("--probe", o->probe,
                    "probe the device in full, about a minute: a quarter of a million elements of every kind of operands per tensor-core "
                    "instruction, every fp32 argument of every scalar function; the results go to this file");
-  verb->add_flag("--json", o->json, "as JSON");
-  verb->callback([o, &exit_code] { exit_code = doctor(*o); });
+  verb.flag("--json", o->json, "as JSON");
+  verb.callback([o, &exit_code] { exit_code = doctor(*o); });
 }
 
 }  // namespace assay

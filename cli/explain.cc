@@ -37,13 +37,13 @@ int explain(const std::string& name, bool json) {
 
 }  // namespace
 
-void add_explain(CLI::App& app, int& exit_code) {
-  auto* verb = app.add_subcommand("explain", "the catalogue entry of a failure mode");
+void add_explain(Verb& app, int& exit_code) {
+  Verb verb = app.add("explain", "the catalogue entry of a failure mode");
   const auto name = std::make_shared<std::string>();
   const auto json = std::make_shared<bool>(false);
-  verb->add_option("mode", *name, "name or id, e.g. false_max or M07")->required();
-  verb->add_flag("--json", *json, "as JSON");
-  verb->callback([name, json, &exit_code] { exit_code = explain(*name, *json); });
+  verb.option("mode", *name, "name or id, e.g. false_max or M07").required();
+  verb.flag("--json", *json, "as JSON");
+  verb.callback([name, json, &exit_code] { exit_code = explain(*name, *json); });
 }
 
 }  // namespace assay

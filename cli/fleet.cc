@@ -153,9 +153,9 @@ Arithmetic declared_by(const std::string& kernel, const std::vector<std::string>
   return linked->declared(params);
 }
 
-void add_plugin_option(CLI::App& verb, std::vector<std::string>& plugins) {
-  verb.add_option("--plugin", plugins, "shared object with kernels of your own (repeatable; include/assay_plugin.h)")
-      ->allow_extra_args(false);
+void add_plugin_option(Verb& verb, std::vector<std::string>& plugins) {
+  verb.option("--plugin", plugins, "shared object with kernels of your own (repeatable; include/assay_plugin.h)")
+      .one_each();
 }
 
 std::string plugin_repro(const KernelIdentity& kernel, const std::string& case_line) {

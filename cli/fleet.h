@@ -1,12 +1,12 @@
 // Fleet: the workers behind one command: the program's own kernels, the mutants of the program beside it, and plug-ins.
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <chrono>
 #include <memory>
 #include <string>
 #include <vector>
 
+#include "cli/verb.h"
 #include "kernels/runner.h"
 #include "plugin/runner.h"
 
@@ -65,7 +65,7 @@ Arithmetic declared_by(const std::string& kernel, const std::vector<std::string>
                        const Params& params, const std::string& option);
 
 /// `--plugin FILE`, repeatable.
-void add_plugin_option(CLI::App& verb, std::vector<std::string>& plugins);
+void add_plugin_option(Verb& verb, std::vector<std::string>& plugins);
 
 /// The command that repeats a record of a plug-in's kernel; empty for the program's own, whose command the views know.
 std::string plugin_repro(const KernelIdentity& kernel, const std::string& case_line);

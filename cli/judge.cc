@@ -94,16 +94,16 @@ int judge(const Options& options) {
 
 }  // namespace
 
-void add_judge(CLI::App& app, int& exit_code) {
-  auto* verb = app.add_subcommand("judge", "the same verdict on a dump: tensors by role, o, optional lse, and a case line");
+void add_judge(Verb& app, int& exit_code) {
+  Verb verb = app.add("judge", "the same verdict on a dump: tensors by role, o, optional lse, and a case line");
   const auto o = std::make_shared<Options>();
-  verb->add_option("dump", o->file, "safetensors file")->required();
-  verb->add_option("--case", o->line, "case line for the semantics (default: __metadata__.case)");
-  verb->add_option("--as", o->as, "judge by the arithmetic that this kernel declares (default: __metadata__.arithmetic, else the whole family)");
-  add_plugin_option(*verb, o->plugins);
-  add_level_option(*verb, o->level);
-  verb->add_flag("--json", o->json, "print the JSON document instead of text");
-  verb->callback([o, &exit_code] { exit_code = judge(*o); });
+  verb.option("dump", o->file, "safetensors file").required();
+  verb.option("--case", o->line, "case line for the semantics (default: __metadata__.case)");
+  verb.option("--as", o->as, "judge by the arithmetic that this kernel declares (default: __metadata__.arithmetic, else the whole family)");
+  add_plugin_option(verb, o->plugins);
+  add_level_option(verb, o->level);
+  verb.flag("--json", o->json, "print the JSON document instead of text");
+  verb.callback([o, &exit_code] { exit_code = judge(*o); });
 }
 
 }  // namespace assay

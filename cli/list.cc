@@ -123,15 +123,15 @@ int list(std::vector<std::string> what, const std::vector<std::string>& plugins,
 
 }  // namespace
 
-void add_list(CLI::App& app, int& exit_code) {
-  auto* verb = app.add_subcommand("list", "what there is: ops, kernels, modes, suites, recipes");
+void add_list(Verb& app, int& exit_code) {
+  Verb verb = app.add("list", "what there is: ops, kernels, modes, suites, recipes");
   const auto what = std::make_shared<std::vector<std::string>>();
   const auto plugins = std::make_shared<std::vector<std::string>>();
   const auto json = std::make_shared<bool>(false);
-  verb->add_option("what", *what, "ops, kernels, modes, suites, recipes (default: all)");
-  add_plugin_option(*verb, *plugins);
-  verb->add_flag("--json", *json, "as JSON");
-  verb->callback([what, plugins, json, &exit_code] { exit_code = list(*what, *plugins, *json); });
+  verb.option("what", *what, "ops, kernels, modes, suites, recipes (default: all)");
+  add_plugin_option(verb, *plugins);
+  verb.flag("--json", *json, "as JSON");
+  verb.callback([what, plugins, json, &exit_code] { exit_code = list(*what, *plugins, *json); });
 }
 
 }  // namespace assay

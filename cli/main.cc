@@ -7,23 +7,21 @@
 
 #include <unistd.h>
 
+#include <CLI/CLI.hpp>
+
 #include "cli/verbs.h"
 #include "kernels/worker.h"
 #include "oracle/error.h"
 
 namespace assay {
 
-void add_level_option(CLI::App& verb, Level& level) {
-  const std::map<std::string, Level> names{{"t0", Level::kT0}, {"t1", Level::kT1}, {"t2", Level::kT2}};
-  verb.add_option("--level", level, "highest level to judge by, where the declaration reaches it: t0 (formats), t1 (default; replay "
-                                    "of maxima and of P's rounding), t2 (and of the scores)")
-      ->transform(CLI::CheckedTransformer(names, CLI::ignore_case));
+void add_level_option(Verb& verb, Level& level) {
+  verb.choice<Level>("--level", level, {{"t0", Level::kT0}, {"t1", Level::kT1}, {"t2", Level::kT2}},
+                     "highest level to judge by, where the declaration reaches it: t0 (formats), t1 (default; replay of maxima and of "
+                     "P's rounding), t2 (and of the scores)");
 }
 
-CLI::App& bench_group(CLI::App& app) {
-  const auto benches = app.get_subcommands([](const CLI::App* sub) { return sub->get_name() == "bench"; });
-  return benches.empty() ? *app.add_subcommand("bench", "measurements of assay itself")->require_subcommand(1) : *benches[0];
-}
+Verb bench_group(Verb& app) { return app.group("bench", "measurements of assay itself"); }
 
 void write_file(const std::string& path, const std::string& text) {
   const std::string temporary = path + ".tmp" + std::to_string(getpid());
@@ -43,10 +41,11 @@ namespace {
 int run(int argc, char** argv) {
   CLI::App app{"assay: verifies the numerics of attention and fused LLM kernels"};
   app.require_subcommand(1);
+  Verb all(&app);
   int exit_code = 0;
   for (const auto add : {add_check, add_doctor, add_explain, add_judge, add_list, add_report, add_repro, add_tolerance,
                          add_bench_attack, add_bench_kernels, add_bench_mutants, add_bench_oracle, add_bench_radius})
-    add(app, exit_code);
+    add(all, exit_code);
   try {
     app.parse(argc, argv);
     return exit_code;

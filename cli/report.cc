@@ -38,14 +38,14 @@ int report(const Options& options) {
 
 }  // namespace
 
-void add_report(CLI::App& app, int& exit_code) {
-  auto* verb = app.add_subcommand("report", "views of a saved JSON document; exits as the run did");
+void add_report(Verb& app, int& exit_code) {
+  Verb verb = app.add("report", "views of a saved JSON document; exits as the run did");
   const auto o = std::make_shared<Options>();
-  verb->add_option("file", o->file, "document of `check --save`")->required();
-  verb->add_flag("--json", o->json, "print it as JSON, checked and re-counted");
-  verb->add_flag("--md", o->markdown, "print it as Markdown");
-  verb->add_flag("--junit", o->junit, "print it as JUnit XML");
-  verb->callback([o, &exit_code] { exit_code = report(*o); });
+  verb.option("file", o->file, "document of `check --save`").required();
+  verb.flag("--json", o->json, "print it as JSON, checked and re-counted");
+  verb.flag("--md", o->markdown, "print it as Markdown");
+  verb.flag("--junit", o->junit, "print it as JUnit XML");
+  verb.callback([o, &exit_code] { exit_code = report(*o); });
 }
 
 }  // namespace assay

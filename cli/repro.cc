@@ -106,17 +106,17 @@ int repro(const Options& options) {
 
 }  // namespace
 
-void add_repro(CLI::App& app, int& exit_code) {
-  auto* verb = app.add_subcommand("repro", "one case in full: bits, certified digits, bound, verdict, allclose");
+void add_repro(Verb& app, int& exit_code) {
+  Verb verb = app.add("repro", "one case in full: bits, certified digits, bound, verdict, allclose");
   const auto o = std::make_shared<Options>();
-  verb->add_option("case", o->line, "case line")->required();
-  verb->add_option("--kernel", o->kernel, "kernel name")->required();
-  add_plugin_option(*verb, o->plugins);
-  verb->add_option("--dump", o->dump, "write inputs, outputs and the case to a safetensors file for `assay judge`");
-  verb->add_option("--deadline", o->deadline, "seconds after which the run counts as hung")->check(CLI::Range(1, 86400));
-  add_level_option(*verb, o->level);
-  verb->add_flag("--json", o->json, "print the JSON document instead of text");
-  verb->callback([o, &exit_code] { exit_code = repro(*o); });
+  verb.option("case", o->line, "case line").required();
+  verb.option("--kernel", o->kernel, "kernel name").required();
+  add_plugin_option(verb, o->plugins);
+  verb.option("--dump", o->dump, "write inputs, outputs and the case to a safetensors file for `assay judge`");
+  verb.option("--deadline", o->deadline, "seconds after which the run counts as hung").range(1, 86400);
+  add_level_option(verb, o->level);
+  verb.flag("--json", o->json, "print the JSON document instead of text");
+  verb.callback([o, &exit_code] { exit_code = repro(*o); });
 }
 
 }  // namespace assay

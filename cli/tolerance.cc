@@ -40,19 +40,19 @@ int tolerance(const Options& options) {
 
 }  // namespace
 
-void add_tolerance(CLI::App& app, int& exit_code) {
-  auto* verb = app.add_subcommand(
+void add_tolerance(Verb& app, int& exit_code) {
+  Verb verb = app.add(
       "tolerance", "the bound term by term, the smallest faults a case shows, another tolerance beside them");
   const auto o = std::make_shared<Options>();
-  verb->add_option("case", o->line, "case line")->required();
-  verb->add_option("--kernel", o->kernel, "the arithmetic that this kernel declares (default: the whole family)");
-  add_plugin_option(*verb, o->plugins);
-  add_level_option(*verb, o->level);
-  verb->add_option("--atol", o->atol, "compare with |y - r| <= atol + rtol |r|")->check(CLI::NonNegativeNumber);
-  verb->add_option("--rtol", o->rtol, "see --atol; one without the other: the other is 0")
-      ->check(CLI::NonNegativeNumber);
-  verb->add_flag("--json", o->json, "print JSON instead of text");
-  verb->callback([o, &exit_code] { exit_code = tolerance(*o); });
+  verb.option("case", o->line, "case line").required();
+  verb.option("--kernel", o->kernel, "the arithmetic that this kernel declares (default: the whole family)");
+  add_plugin_option(verb, o->plugins);
+  add_level_option(verb, o->level);
+  verb.option("--atol", o->atol, "compare with |y - r| <= atol + rtol |r|").non_negative();
+  verb.option("--rtol", o->rtol, "see --atol; one without the other: the other is 0")
+      .non_negative();
+  verb.flag("--json", o->json, "print JSON instead of text");
+  verb.callback([o, &exit_code] { exit_code = tolerance(*o); });
 }
 
 }  // namespace assay
