@@ -8,12 +8,60 @@ namespace assay {
 enum class Fault : std::uint8_t {
   kNone,
   // M01-M09, M26: non-finite, zero, unwritten, flushed
-  kNanEmptyExtent,       ///< the shift by the maximum is not guarded: (-inf) - (-inf) in a tile without admissible key
-  kMergeEmptyUnguarded,  ///< a merge does not ask whether a part is empty: (-inf) - (-inf)
-  kMergeWithoutMax,      ///< a merge's weights are exp(lse), without subtracting the largest LSE
-  kFalseMax,             ///< the running maximum starts at -5e4 (raw scores) instead of -inf
-  kSubnormalFlush,       ///< subnormal V are read, and subnormal outputs written, as zero
-  kDeviceOverrun,        ///< one element is written behind the last (device softmax)
+  kNanEmptyExtent,        ///< the shift by the maximum is not guarded: (-inf) - (-inf) in a tile without admissible key
+  kMergeEmptyUnguarded,   ///< a merge does not ask whether a part is empty: (-inf) - (-inf)
+  kEmptyRowDivided,       ///< an empty row is normalised like any other: 0 / 0 (naive)
+  kOwnTileUnguarded,      ///< an empty key tile is scaled to the common maximum: (-inf) - (-inf) (FlashAttention-1)
+  kEmptyStepUnguarded,    ///< the sum is rescaled in an empty tile too: (-inf) - (-inf) (online softmax)
+  kEmptySumDivided,       ///< an empty row is normalised like any other: 0 / 0 (softmax in two passes)
+  kScaleAfterFill,        ///< masked scores become -inf before the scale: (-inf) 0, or +inf (softmax in two passes)
+  kEmptySplitsMerged,     ///< rows whose splits are all empty are merged like any other: (-inf) - (-inf)
+  kEmptyPartsWeighted,    ///< rows whose parts are all empty are merged like any other (merge in two passes)
+  kTailValuesLoaded,      ///< P V runs over whole tiles: V behind the last key of a padded batch times P = 0
+  kPageTailLoaded,        ///< the same in the last page
+  kMaskedValueWeighed,    ///< V of masked keys times P = 0 (naive)
+  kMaskAdded,             ///< a mask adds -inf to the scores and does not replace them (naive)
+  kMaskAddedInMaximum,    ///< the same where the maximum is found (online softmax)
+  kEmptyPartMultiplied,   ///< O of an empty part times its weight 0 (merge in two passes)
+  kRawScoreRange,         ///< raw scores have the range of fp16, though not its rounding (naive)
+  kAccumulatorRange,      ///< so has the accumulator of P V, which is not normalised
+  kFoldedQueryRange,      ///< so has q times the scale and the factors of q and k
+  kScaledScoreRange,      ///< so has scale x (softmax in two passes)
+  kMergedSumRange,        ///< so has the sum of weighted parts before its division (merge in two passes)
+  kShiftRoundedTwice,     ///< x log2 e - m log2 e by one fma after m log2 e was rounded (naive)
+  kRowShiftRoundedTwice,  ///< the same (softmax in two passes)
+  kNoShift,               ///< no maximum is subtracted (naive)
+  kTailLaneScoredZero,    ///< columns behind the last key have the score 0 in exp2(x - m), and weight 0 after it
+  kMergeWithoutMax,       ///< a merge's weights are exp(lse), without subtracting the largest LSE
+  kZeroChannelScale,      ///< a channel of V is divided by its largest |v| before it is multiplied by it: 0 / 0
+  kZeroRowScale,          ///< the same for a row of q
+  kUnclampedP,            ///< the maximum is not raised by less than 2^4, and the cast of P to 8 bits is not clamped
+  kNanKeyDropped,         ///< an element that is NaN counts as masked (online softmax)
+  kNanCodeDecoded,        ///< the NaN codes of e4m3 are read as +-480
+  kNanPartDropped,        ///< a part whose LSE is NaN counts as empty (merge)
+  kOutputClamped,         ///< O is clamped to the finite numbers, which makes NaN the largest
+  kFalseMax,              ///< the running maximum starts at -5e4 (raw scores) instead of -inf
+  kMaskFilled,            ///< masked keys get the logit -1e4 (naive)
+  kRowMaskFilled,         ///< the same (softmax in two passes)
+  kOwnMaximumFloor,       ///< the common maximum of the tiles starts at -1e4 in raw scores (FlashAttention-1)
+  kOnlineMaximumFloor,    ///< the running maximum starts at -1e4 in x (online softmax)
+  kMergeMaximumFloor,     ///< the largest LSE starts at -1e4 (merge in two passes)
+  kOddRowUnstored,        ///< rows are stored in pairs: the last one of an odd number is not
+  kEmptyRowUnstored,      ///< rows without a key are left early
+  kOddHeadUnstored,       ///< heads are computed in pairs: the last one of an odd number is not (naive)
+  kTailColumnsUnstored,   ///< y is stored in vectors of 4: the columns behind the last whole one are not (softmax)
+  kTailChannelsUnstored,  ///< o is stored in vectors of 16: the channels behind the last whole one are not (merge)
+  kEmptyRowMean,          ///< an empty row is the mean of V
+  kEmptyLsePlusInf,       ///< the LSE of an empty row has the other sign
+  kEmptyLseFinite,        ///< the LSE of an empty row is -5e4
+  kEmptyRowUniform,       ///< an empty row is 1 / n (softmax)
+  kEmptyMergeLse,         ///< the LSE of a row whose parts are all empty is 0 (merge)
+  kSubnormalFlush,        ///< subnormal V are read, and subnormal outputs written, as zero
+  kSmallFactorFlushed,    ///< factors of V below fp16's smallest normal number are zero
+  kSubnormalCodes,        ///< subnormal codes of e4m3 are read as zero
+  kSubnormalYFlushed,     ///< subnormal y are written as zero (softmax)
+  kSubnormalPartFlushed,  ///< subnormal O of a part are read as zero (merge)
+  kDeviceOverrun,         ///< one element is written behind the last (device softmax)
   // M10-M17: wrong keys, wrong address
   kLastKeyDropped,    ///< the last key of a sequence is taken for its padding
   kMaskShiftedByOne,  ///< causal and right window limits admit one key more
@@ -41,9 +89,21 @@ enum class Fault : std::uint8_t {
   kExponentialAlternates,  ///< exp2 is too large by the fault's size at even columns, too small at odd ones
   kCubicExponentials,      ///< every exp2 by the cubic
   // M28-M30: layout, race, history
-  kSumOrderVaries,  ///< every other run adds up the lanes of l in another order (online softmax)
-  kWorkspaceUnset,  ///< device memory handed out without content is taken for zeros
-  kBarrierMissing,  ///< a reduction in shared memory has no barriers between its steps
+  kFactorOfQueryHead,   ///< the factor of V is that of key head h mod hkv
+  kFactorOfFirstBlock,  ///< all blocks of tokens have the factor of the first
+  kFactorPer128,        ///< blocks of tokens are 128 long, whatever the case says
+  kSplitLanesSwapped,   ///< channels of a K that is split in lanes are read lane by lane
+  kPairsHalved,         ///< channels 2 i and 2 i + 1 of K are read from i and d / 2 + i
+  kColumnsSwizzled,     ///< channels 2 i and 2 i + 1 of O are stored at each other's place
+  kSumOrderVaries,      ///< every other run adds up the lanes of l in another order (online softmax)
+  kMergeOrderVaries,    ///< every other run merges the splits from last to first
+  kStaleValueTile,      ///< every other run multiplies P of a tile by V of the tile before it in memory
+  kStalePartLse,        ///< every other run weighs a part by the LSE of the part before it (merge one after the other)
+  kStaleLengths,        ///< the lengths of the call before, if there are as many and they fit (block tables)
+  kStaleTable,          ///< the page table of the call before, if it is as large and names pages that exist
+  kStaleAccumulator,    ///< the first row's accumulator holds the last row of the call before (merge in two passes)
+  kWorkspaceUnset,      ///< device memory handed out without content is taken for zeros
+  kBarrierMissing,      ///< a reduction in shared memory has no barriers between its steps
 };
 
 #ifdef ASSAY_MUTANTS

@@ -2,11 +2,13 @@
 #include "kernels/attention/call.h"
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 #include <stdexcept>
 #include <string>
 
 #include "kernels/fault.h"
+#include "kernels/numeric.h"
 
 namespace assay {
 namespace {
@@ -14,6 +16,29 @@ namespace {
 bool subnormal(Format format, double value) {
   const double magnitude = value < 0 ? -value : value;
   return magnitude > 0 && magnitude < info(format).min_normal;
+}
+
+/// Each channel of some vectors is divided by its largest magnitude and multiplied by it again.
+void scale_and_back(std::int64_t vectors, std::int64_t stride, std::int64_t channels, float* x) {
+  for (std::int64_t c = 0; c < channels; ++c) {
+    float largest = 0.0F;
+    for (std::int64_t j = 0; j < vectors; ++j) largest = std::max(largest, std::abs(x[j * stride + c]));
+    if (!(largest < kInfinity)) continue;
+    for (std::int64_t j = 0; j < vectors; ++j) x[j * stride + c] *= largest / largest;
+  }
+}
+
+/// x[2 i], x[2 i + 1] = x[i], x[dim / 2 + i]
+void pair_with_halves(std::int64_t dim, float* x) {
+  const std::vector<float> halves(x, x + dim);
+  for (std::int64_t c = 0; c < dim / 2 * 2; ++c) x[c] = halves[static_cast<std::size_t>(c / 2 + c % 2 * (dim / 2))];
+}
+
+/// min and max in the order in which NaN loses.
+float clamped(Format format, float x) {
+  const auto limit = static_cast<float>(info(format).max_finite);
+  const float below = x < limit ? x : limit;
+  return below > -limit ? below : -limit;
 }
 
 }  // namespace
@@ -66,19 +91,25 @@ std::int64_t AttentionCall::row_element(const TensorLayout& layout, std::int64_t
 void AttentionCall::load_q(std::int64_t batch, std::int64_t head, std::int64_t query, float* out) const {
   const std::int64_t first = row_element(*q_.layout, batch, head, query);
   load_vector(q_, {first, q_.layout->strides.back(), params_.dim_qk, 0}, params_.dim_qk, out);
+  if (faulty(Fault::kZeroRowScale)) scale_and_back(params_.dim_qk, 1, 1, out);
 }
 
 HeadMatrix AttentionCall::load_k(std::int64_t batch, std::int64_t kv_head, KeyRange keys, std::int64_t rows,
                                  std::int64_t cols) const {
   HeadMatrix m{rows, cols, std::vector<float>(static_cast<std::size_t>(rows * cols), 0.0F)};
   for (std::int64_t j = 0; j < keys.size(); ++j) keys_.load_k(batch, kv_head, keys.first + j, m.data.data() + j * cols);
+  if (faulty(Fault::kPairsHalved))
+    for (std::int64_t j = 0; j < keys.size(); ++j) pair_with_halves(params_.dim_qk, m.data.data() + j * cols);
   return m;
 }
 
 HeadMatrix AttentionCall::load_v(std::int64_t batch, std::int64_t kv_head, KeyRange keys, std::int64_t rows,
                                  std::int64_t cols) const {
   HeadMatrix m{rows, cols, std::vector<float>(static_cast<std::size_t>(rows * cols), 0.0F)};
-  for (std::int64_t j = 0; j < keys.size(); ++j) keys_.load_v(batch, kv_head, keys.first + j, m.data.data() + j * cols);
+  const std::int64_t count = std::min(rows, keys_.readable(batch) - keys.first);
+  for (std::int64_t j = 0; j < (params_.v_in_k ? keys.size() : count); ++j)
+    keys_.load_v(batch, kv_head, keys.first + j, m.data.data() + j * cols);
+  if (faulty(Fault::kZeroChannelScale)) scale_and_back(keys.size(), cols, params_.dim_v, m.data.data());
   if (faulty(Fault::kSubnormalFlush))
     for (float& value : m.data)
       if (subnormal(params_.input, static_cast<double>(value))) value = 0.0F;
@@ -88,10 +119,12 @@ HeadMatrix AttentionCall::load_v(std::int64_t batch, std::int64_t kv_head, KeyRa
 void AttentionCall::store(std::int64_t batch, std::int64_t head, std::int64_t query, const float* o, float lse) const {
   const std::int64_t first = row_element(*o_.layout, batch, head, query);
   for (std::int64_t c = 0; c < params_.dim_v; ++c) {
-    std::uint64_t code = encode(o_.format(), static_cast<double>(o[c]),
+    const float value = faulty(Fault::kOutputClamped) ? clamped(o_.format(), o[c]) : o[c];
+    std::uint64_t code = encode(o_.format(), static_cast<double>(value),
                                 faulty(Fault::kOutputTruncated) ? Rounding::kTowardZero : Rounding::kNearestEven);
     if (faulty(Fault::kSubnormalFlush) && is_subnormal(o_.format(), code)) code = 0;
-    o_.set_code(first + c * o_.layout->strides.back(), code);
+    const std::int64_t channel = faulty(Fault::kColumnsSwizzled) && (c | 1) < params_.dim_v ? c ^ 1 : c;
+    o_.set_code(first + channel * o_.layout->strides.back(), code);
   }
   if (params_.lse == LseBase::kNone) return;
   lse_.set_code(row_element(*lse_.layout, batch, head, query), encode(Format::kFp32, static_cast<double>(lse)));

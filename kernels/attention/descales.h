@@ -18,10 +18,11 @@ class Descales {
   /// scale q_scale k_scale, what a score of stored values is multiplied by, in fp64: the scale itself without descales,
   /// else off by at most one rounding.
   double score_factor(std::int64_t batch, std::int64_t head, std::int64_t query, std::int64_t key) const;
-  /// v_scale of a key; 1 without descales.
-  float value(std::int64_t batch, std::int64_t kv_head, std::int64_t key) const;
+  /// v_scale of a key of a query head; 1 without descales.
+  float value(std::int64_t batch, std::int64_t head, std::int64_t key) const;
 
  private:
+  std::int64_t block_of(const TensorView& t, std::int64_t token) const;
   float at(const TensorView& t, std::int64_t batch, std::int64_t head, std::int64_t token) const;
 
   AttentionParams params_;

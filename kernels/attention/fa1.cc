@@ -3,6 +3,7 @@
 
 #include "kernels/attention/online_softmax.h"
 #include "kernels/attention/register.h"
+#include "kernels/fault.h"
 
 namespace assay {
 namespace {
@@ -11,7 +12,7 @@ constexpr std::int64_t kTileN = 64;
 
 /// One row between two tiles: O = sum e^(x - m) v / l.
 struct RowState {
-  float m = -kInfinity;
+  float m = faulty(Fault::kOwnMaximumFloor) ? -1e4F : -kInfinity;
   QuadSum l{};
 };
 
@@ -46,13 +47,14 @@ class Fa1Tiles {
     const float tile_max = scores_.maximum(row, -kInfinity, any);
     QuadSum tile_l{};
     scores_.weigh(row, tile_max == -kInfinity ? 0.0F : tile_max, 0.0F, tile_l);
-    if (tile_max == -kInfinity) return {};
+    if (tile_max == -kInfinity && !faulty(Fault::kOwnTileUnguarded)) return {};
     const float m = max_keeping_nan(state.m, tile_max), unit = scores_.form().unit();
     Update u{.any = true, .l_before = sum_of_quad(state.l)};
     u.alpha = state.m == -kInfinity ? 0.0F : exp2_f32((state.m - m) * unit);
     u.beta = exp2_f32((tile_max - m) * unit);
     for (std::size_t t = 0; t < tile_l.size(); ++t) state.l[t] = u.alpha * state.l[t] + u.beta * tile_l[t];
     u.l = sum_of_quad(state.l);
+    if (u.l == 0.0F && faulty(Fault::kOwnMaximumFloor)) u.l = 1.0F;
     state.m = m;
     return u;
   }

@@ -4,7 +4,20 @@
 #include <stdexcept>
 #include <string>
 
+#include "kernels/fault.h"
+
 namespace assay {
+namespace {
+
+/// The table itself if the one before had another size.
+TensorView table_of_the_call_before(const TensorView& table) {
+  static std::vector<std::byte> before, now;
+  before.swap(now);
+  now.assign(table.storage, table.storage + table.layout->storage_bytes());
+  return before.size() == now.size() ? TensorView{table.layout, before.data()} : table;
+}
+
+}  // namespace
 
 KeyMemory::KeyMemory(std::span<const TensorView> inputs, const AttentionParams& params)
     : params_(params), sequences_(key_sequences(inputs, params)), prefix_in_front_(0) {
@@ -25,12 +38,26 @@ KeyMemory::KeyMemory(std::span<const TensorView> inputs, const AttentionParams& 
       prefix_in_front_ = params.prefix;
       if (params.prefix > 0) prefix_ = pair("k_prefix", "v_prefix");
   }
+  if (faulty(Fault::kStaleTable) && table_.layout != nullptr) stale_ = table_of_the_call_before(table_);
+}
+
+std::int64_t KeyMemory::readable(std::int64_t batch) const {
+  const std::int64_t used = length(batch);
+  if (faulty(Fault::kTailValuesLoaded) && params_.batching == Batching::kPadded && params_.prefix == 0)
+    return own_.v.extent(2);
+  if (faulty(Fault::kPageTailLoaded)) return round_up(used, params_.page);
+  return used;
 }
 
 std::int64_t KeyMemory::page_of(std::int64_t batch, std::int64_t key) const {
   const std::int64_t index = key / params_.page;
-  const std::int64_t page = indptr_.layout == nullptr ? int_element(table_, batch, index)
-                                                      : int_element(table_, int_element(indptr_, batch) + index);
+  const auto entry = [&](const TensorView& table) {
+    return indptr_.layout == nullptr ? int_element(table, batch, index)
+                                     : int_element(table, int_element(indptr_, batch) + index);
+  };
+  std::int64_t page = entry(table_);
+  if (faulty(Fault::kStaleTable))
+    if (const std::int64_t stale = entry(stale_); stale >= 0 && stale < own_.k.extent(0)) page = stale;
   if (page < 0 || page >= own_.k.extent(0))
     throw std::invalid_argument(table_.layout->role + ": page " + std::to_string(page) + " does not exist");
   return page;
@@ -40,6 +67,8 @@ VectorPlace KeyMemory::in_page(const TensorView& t, std::int64_t page, std::int6
   switch (params_.kv_store) {
     case KvStore::kHnd: return {t.element(page, head, slot), t.stride(3), t.extent(3), 0};
     case KvStore::kVllmX:
+      if (t.layout->shape.size() == 5 && faulty(Fault::kSplitLanesSwapped))
+        return {t.element(page, head, 0, slot), t.stride(2), t.extent(2), t.stride(4)};
       if (t.layout->shape.size() == 5)  // K [page, head, d / x, slot, x]
         return {t.element(page, head, 0, slot), t.stride(4), t.extent(4), t.stride(2)};
       return {t.element(page, head, 0, slot), t.stride(2), t.extent(2), 0};  // V [page, head, dv, slot]
@@ -48,7 +77,7 @@ VectorPlace KeyMemory::in_page(const TensorView& t, std::int64_t page, std::int6
 }
 
 VectorPlace KeyMemory::place(const TensorView& t, std::int64_t batch, std::int64_t head, std::int64_t key) const {
-  if (key < 0 || key >= length(batch)) throw std::invalid_argument("key " + std::to_string(key) + " does not exist");
+  if (key < 0 || key >= readable(batch)) throw std::invalid_argument("key " + std::to_string(key) + " does not exist");
   const std::int64_t channels = t.layout->shape.back(), stride = t.layout->strides.back();
   if (key < prefix_in_front_) return {t.element(head, key), stride, channels, 0};
   if (params_.kv_store != KvStore::kContiguous) return in_page(t, page_of(batch, key), head, key % params_.page);

@@ -17,6 +17,9 @@ class KeyMemory {
 
   std::int64_t length(std::int64_t batch) const { return sequences_.lens[static_cast<std::size_t>(batch)]; }
 
+  /// Positions that may be loaded: length(batch), and under a fault storage that no key uses.
+  std::int64_t readable(std::int64_t batch) const;
+
   /// Loads the key (value) vector at position `key` < length(batch) into out[0 .. d) (out[0 .. dv)), exactly. Reads no
   /// entry of a page table but the one of the key's page; throws std::invalid_argument if that names no page.
   void load_k(std::int64_t batch, std::int64_t head, std::int64_t key, float* out) const;
@@ -37,6 +40,7 @@ class KeyMemory {
   std::int64_t prefix_in_front_;  ///< keys that lie in tensors of their own
   Pair own_, prefix_;
   TensorView table_, indptr_;  ///< block_table, or kv_indices with kv_indptr
+  TensorView stale_;           ///< under a fault: the table of the call before
 };
 
 }  // namespace assay

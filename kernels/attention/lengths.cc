@@ -1,10 +1,12 @@
 // Sequence lengths from cu_seqlens, seqlens, page lists or the tensors' extents.
 #include "kernels/attention/lengths.h"
 
+#include <algorithm>
 #include <stdexcept>
 #include <string>
 
 #include "kernels/attention/vectors.h"
+#include "kernels/fault.h"
 
 namespace assay {
 namespace {
@@ -37,6 +39,15 @@ SequenceSpans sequences(std::span<const TensorView> inputs, const AttentionParam
   return s;
 }
 
+/// As many keys as the call before had, if it had as many sequences and fewer keys.
+void shorten_to_the_call_before(std::vector<std::int64_t>& lens) {
+  static std::vector<std::int64_t> before;
+  const std::vector<std::int64_t> now = lens;
+  if (before.size() == lens.size())
+    for (std::size_t b = 0; b < lens.size(); ++b) lens[b] = std::min(lens[b], before[b]);
+  before = now;
+}
+
 /// Lengths in a block table with room for `pages` pages a sequence.
 SequenceSpans table_sequences(std::span<const TensorView> inputs, const AttentionParams& p) {
   const TensorView lens = list(inputs, "seqlens_kv", p.batch);
@@ -46,6 +57,7 @@ SequenceSpans table_sequences(std::span<const TensorView> inputs, const Attentio
     s.lens.push_back(int_element(lens, b));
     if (s.lens[b] < 0 || s.lens[b] > room) bad("seqlens_kv", b);
   }
+  if (faulty(Fault::kStaleLengths)) shorten_to_the_call_before(s.lens);
   return s;
 }
 

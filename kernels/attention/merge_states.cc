@@ -1,6 +1,7 @@
 // The LSE merge of row states.
 #include "kernels/attention/merge_states.h"
 
+#include "kernels/fault.h"
 #include "kernels/numeric.h"
 
 namespace assay {
@@ -11,7 +12,7 @@ void merge_states(const std::vector<RowStates>& partials, RowSink sink, LseBase 
   for (std::size_t row = 0; row < rows; ++row) {
     float m = -kInfinity;
     for (const RowStates& partial : partials) m = max_keeping_nan(m, partial.lse[row]);
-    merged.empty[row] = m == -kInfinity;
+    merged.empty[row] = m == -kInfinity && !faulty(Fault::kEmptySplitsMerged);
     if (merged.empty[row]) continue;
     float* o = merged.o.data() + row * dv;
     float sum = 0.0F;

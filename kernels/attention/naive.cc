@@ -1,8 +1,12 @@
 // Unfused attention in scalar fp32: all logits of a row, their maximum, the weights, their sum, the weighted sum of V.
 #include "kernels/attention/naive.h"
 
+#include <algorithm>
+
 #include "kernels/attention/register.h"
 #include "kernels/attention/row_end.h"
+#include "kernels/fault.h"
+#include "kernels/narrow.h"
 #include "kernels/numeric.h"
 
 namespace assay {
@@ -48,30 +52,42 @@ class Rows {
     float m = -kInfinity;
     for (std::size_t j = 0; j < x_.size(); ++j)
       if (keep_[j] != 0) m = max_keeping_nan(m, x_[j]);
-    if (m == -kInfinity) {
+    if (m == -kInfinity && !faulty(Fault::kEmptyRowDivided)) {
       const EmptyRow empty = empty_row(p, sink);
       o_.assign(o_.size(), empty.o);
-      if (empty.mean) mean_of_v();
+      if (empty.mean) mean_of_v(head);
       return call_.store(head_.batch, head, query, o_.data(), empty.lse);
     }
     o_.assign(o_.size(), 0.0F);
     float l = 0.0F;
     for (std::size_t j = 0; j < x_.size(); ++j) {
-      if (keep_[j] == 0) continue;
-      const float p_j = exp2_f32((x_[j] - m) * kLog2e);
+      if (keep_[j] == 0) {
+        if (faulty(Fault::kMaskedValueWeighed)) add_value(0.0F, j);
+        continue;
+      }
+      const float p_j = weight(x_[j], m);
       l += p_j;
-      add_value(p_j * value_scale(j), j);
+      add_value(p_j * value_scale(head, j), j);
     }
-    const RowEnd end = end_row(m, m * kLog2e, l, sink, p.lse);
+    const float shift = faulty(Fault::kNoShift) ? 0.0F : m;
+    const RowEnd end = end_row(shift, shift * kLog2e, l, sink, p.lse);
     for (float& o : o_) o = o * end.keep / end.sum;
     call_.store(head_.batch, head, query, o_.data(), end.lse);
   }
 
  private:
+  static float weight(float x, float m) {
+    if (faulty(Fault::kNoShift)) return exp2_f32(x * kLog2e);
+    if (faulty(Fault::kShiftRoundedTwice)) return exp2_f32(fma_f32(x, kLog2e, -(m * kLog2e)));
+    return exp2_f32((x - m) * kLog2e);
+  }
+
   void logits(std::int64_t head, std::int64_t query) {
     const KeyRange all{0, call_.kv_len(head_.batch)};
     call_.load_q(head_.batch, head, query, q_.data());
     scores(q_.data(), head_.kt, call_.params().dim_qk, x_);
+    if (faulty(Fault::kRawScoreRange))
+      for (float& x : x_) x = ranged(Format::kFp16, x);
     for (std::size_t j = 0; j < x_.size(); ++j)
       x_[j] *=
           static_cast<float>(call_.descales().score_factor(head_.batch, head, query, static_cast<std::int64_t>(j)));
@@ -79,10 +95,19 @@ class Rows {
     call_.rules().adjust(lengths, head_.batch, head, query, all, x_.data());
     keep_.resize(x_.size());
     call_.rules().admissible(lengths, head_.batch, head, query, all, keep_.data());
+    if (faulty(Fault::kMaskAdded)) masked_by([](float x) { return x - kInfinity; });
+    if (faulty(Fault::kMaskFilled) && std::find(keep_.begin(), keep_.end(), 1) != keep_.end())
+      masked_by([](float) { return -1e4F; });
   }
 
-  float value_scale(std::size_t key) const {
-    return call_.descales().value(head_.batch, head_.kv_head, static_cast<std::int64_t>(key));
+  /// Masked keys take part, with this logit.
+  void masked_by(float (*logit)(float)) {
+    for (std::size_t j = 0; j < x_.size(); ++j)
+      if (keep_[j] == 0) x_[j] = logit(x_[j]), keep_[j] = 1;
+  }
+
+  float value_scale(std::int64_t head, std::size_t key) const {
+    return call_.descales().value(head_.batch, head, static_cast<std::int64_t>(key));
   }
 
   void add_value(float weight, std::size_t key) {
@@ -90,9 +115,9 @@ class Rows {
     for (std::size_t c = 0; c < o_.size(); ++c) o_[c] += weight * v[c];
   }
 
-  void mean_of_v() {
+  void mean_of_v(std::int64_t head) {
     o_.assign(o_.size(), 0.0F);
-    for (std::size_t j = 0; j < x_.size(); ++j) add_value(value_scale(j), j);
+    for (std::size_t j = 0; j < x_.size(); ++j) add_value(value_scale(head, j), j);
     if (!x_.empty())
       for (float& o : o_) o /= static_cast<float>(x_.size());
   }
@@ -111,6 +136,7 @@ struct Naive {
   static RunFacts run(const AttentionCall& call) {
     Rows rows(call);
     for (const auto& [batch, head, queries] : call.rows()) {
+      if (faulty(Fault::kOddHeadUnstored) && head > 0 && head == call.params().heads_q - 1 && head % 2 == 0) continue;
       rows.load(batch, head / (call.params().heads_q / call.params().heads_kv));
       for (const std::int64_t query : queries) rows.compute(head, query);
     }

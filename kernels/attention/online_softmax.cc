@@ -28,7 +28,7 @@ namespace {
 /// By how much the maximum may rise in log2 units before it is raised.
 float lazy_threshold(const Arithmetic& declared) {
   constexpr float kWithoutRegardToOffset = 4.0F;
-  if (faulty(Fault::kLazyMaximum)) return kWithoutRegardToOffset;
+  if (faulty(Fault::kLazyMaximum) || faulty(Fault::kUnclampedP)) return kWithoutRegardToOffset;
   return declared.max_policy == MaxPolicy::kLazy ? static_cast<float>(declared.lazy_threshold) : 0.0F;
 }
 
@@ -79,6 +79,8 @@ void TileSoftmax::step(RowStates& states, const QueryTile& queries, KeyRange key
   }
   scores_.accumulate(rows, states.o.data());
   if (faulty(Fault::kAccumulatorInBf16)) narrow_all(Format::kBf16, states.o);
+  if (faulty(Fault::kAccumulatorRange))
+    for (float& o : states.o) o = ranged(Format::kFp16, o);
 }
 
 void TileSoftmax::walk(RowStates& states, const QueryTile& queries, KeyRange part) {

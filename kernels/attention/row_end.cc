@@ -3,6 +3,7 @@
 
 #include <limits>
 
+#include "kernels/fault.h"
 #include "kernels/numeric.h"
 
 namespace assay {
@@ -33,6 +34,7 @@ EmptyRow empty_row(const AttentionParams& params, RowSink sink) {
   EmptyRow row{.mean = params.empty_output == EmptyOutput::kMean,
                .o = params.empty_output == EmptyOutput::kNan ? kNan : 0.0F,
                .lse = params.empty_lse == EmptyLse::kMinusInf ? -kInfinity : kInfinity};
+  if (faulty(Fault::kEmptyLsePlusInf)) row.lse = -row.lse;
   if (sink.kind == Sink::kNone || sink.logit == -kInfinity) return row;
   row.mean = false;
   row.o = sink.logit != sink.logit ? kNan : 0.0F;

@@ -24,6 +24,8 @@ Arithmetic split_arithmetic(const AttentionParams& params) {
 RunFacts run_split_kv(const AttentionCall& call, bool by_tile) {
   const std::int64_t splits = splits_of(call.params());
   TileSoftmax softmax(call, split_arithmetic(call.params()), kSplitTileN);
+  static int runs = 0;
+  const bool other_order = faulty(Fault::kMergeOrderVaries) && ++runs % 2 == 0;
   for (const HeadRows& rows : call.rows()) {
     const std::int64_t keys = call.kv_len(rows.batch);
     if (!by_tile) softmax.load(rows.batch, rows.head, {0, keys});
@@ -40,6 +42,7 @@ RunFacts run_split_kv(const AttentionCall& call, bool by_tile) {
         if (faulty(Fault::kPartialLseInBf16)) narrow_all(Format::kBf16, states.lse);
         if (faulty(Fault::kPartialOutputInBf16)) narrow_all(Format::kBf16, states.o);
       }
+      if (other_order) std::reverse(partials.begin(), partials.end());
       RowStates merged = softmax.start(queries);
       merge_states(partials, sink_of(call, rows.head), call.params().lse, merged);
       softmax.store(merged, queries);

@@ -12,7 +12,7 @@ namespace {
 /// P in its format; what passes the largest number saturates in 8 bits, as cvt.satfinite does.
 float rounded(Format format, float p) {
   const Rounding rounding = faulty(Fault::kTruncatedP) ? Rounding::kTowardZero : Rounding::kNearestEven;
-  const bool narrow = bytes_per_element(format) == 1;
+  const bool narrow = bytes_per_element(format) == 1 && !faulty(Fault::kUnclampedP);
   return static_cast<float>(
       round_to(format, static_cast<double>(p), rounding, narrow ? Overflow::kSaturate : Overflow::kIeee));
 }
@@ -27,7 +27,10 @@ TileScores::TileScores(const AttentionCall& call, const Arithmetic& declared, st
       model_(mma_model(MmaArch::kHopper, call.params().input)),
       tile_n_(tile_n),
       d_(round_up(call.params().dim_qk, model_.block_k)),
-      dv_(round_up(call.params().dim_v, model_.block_k)) {}
+      dv_(round_up(call.params().dim_v, model_.block_k)) {
+  static int runs = 0;
+  stale_ = faulty(Fault::kStaleValueTile) && ++runs % 2 == 0;
+}
 
 void TileScores::load(std::int64_t batch, std::int64_t head, KeyRange keys) {
   const AttentionParams& p = call_.params();
@@ -38,7 +41,7 @@ void TileScores::load(std::int64_t batch, std::int64_t head, KeyRange keys) {
   form_ = {.on_score = call_.rules().adjusts(),
            .scale = static_cast<float>(size),
            .c = static_cast<float>(size * 0x1.71547652b82fep+0)};
-  value_scale_ = call_.descales().value(batch, kv_head, 0);
+  value_scale_ = call_.descales().value(batch, head, 0);
   const bool same_head = loaded_head_ == batch * p.heads_kv + kv_head;
   if (same_head && keys.first >= loaded_.first && keys.end <= loaded_.end) return;
   loaded_head_ = batch * p.heads_kv + kv_head;
@@ -70,7 +73,13 @@ std::vector<QueryTile> TileScores::query_tiles(const HeadRows& rows) const {
     QueryTile& tile = tiles.back();
     tile.queries.push_back(query);
     tile.q.resize(tile.queries.size() * static_cast<std::size_t>(d_), 0.0F);
-    call_.load_q(rows.batch, rows.head, query, tile.q.data() + tile.q.size() - d_);
+    float* q = tile.q.data() + tile.q.size() - d_;
+    call_.load_q(rows.batch, rows.head, query, q);
+    if (faulty(Fault::kFoldedQueryRange)) {
+      const auto factor = static_cast<float>(call_.descales().score_factor(rows.batch, rows.head, query, 0));
+      for (std::int64_t c = 0; c < d_; ++c)
+        if (!(ranged(Format::kFp16, q[c] * factor) - q[c] * factor == 0.0F)) q[c] = kInfinity;
+    }
   }
   return tiles;
 }
@@ -135,6 +144,9 @@ void TileScores::weigh(std::size_t row, float max, float masked, QuadSum& l) {
     const float off = static_cast<float>(fault_size(Fault::kExponentialAlternates));
     for (std::int64_t j = 0; j < count; ++j) p[j] *= j % 2 == 0 ? 1.0F + off : 1.0F - off;
   }
+  if (faulty(Fault::kTailLaneScoredZero))
+    for (std::int64_t j = keys_.size(); j < tile_n_; ++j)
+      lane_of(l, j) += 0.0F * exp2_f32(form_.on_score ? -max * kLog2e : shift);
   const float offset = power_of_two(declared_.p_offset);
   for (std::int64_t j = 0; j < count; ++j) p[j] = keep[j] != 0 ? p[j] * offset : masked;
   if (!faulty(Fault::kSumOfRoundedP))
@@ -146,9 +158,12 @@ void TileScores::weigh(std::size_t row, float max, float masked, QuadSum& l) {
 
 void TileScores::multiply(std::size_t rows, KeyRange keys, float* o) {
   const auto product = [&](std::int64_t first, std::int64_t count, float* sum) {
+    std::int64_t key = keys.first - loaded_.first + first;
+    if (stale_ && key >= tile_n_) key -= tile_n_;
     mma_tile(model_, call_.params().input, static_cast<int>(rows), static_cast<int>(dv_), static_cast<int>(count),
-             {p_.data() + first, tile_n_, 1}, {v_.row(keys.first - loaded_.first + first), dv_, 1}, sum, dv_);
+             {p_.data() + first, tile_n_, 1}, {v_.row(key), dv_, 1}, sum, dv_);
   };
+  if (faulty(Fault::kTailValuesLoaded) || faulty(Fault::kPageTailLoaded)) return product(0, tile_n_, o);
   if (faulty(Fault::kAccumulatorInFp16)) {
     for (std::int64_t first = 0; first < keys.size(); first += model_.block_k) {
       product(first, std::min<std::int64_t>(model_.block_k, keys.size() - first), o);

@@ -68,6 +68,7 @@ class TileScores {
   Arithmetic declared_;
   const MmaModel& model_;
   std::int64_t tile_n_, d_, dv_;  ///< head dimensions padded to the MMA's K
+  bool stale_ = false;  ///< a planted fault: a tile's P meets the V of the tile before it
   std::int64_t loaded_head_ = -1;
   KeyRange loaded_, keys_;  ///< loaded, and of the last compute
   LogitForm form_;

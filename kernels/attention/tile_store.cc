@@ -5,6 +5,7 @@
 
 #include "kernels/attention/quad_sum.h"
 #include "kernels/attention/row_end.h"
+#include "kernels/fault.h"
 
 namespace assay {
 namespace {
@@ -31,9 +32,11 @@ void store_rows(const AttentionCall& call, TileScores& scores, const QueryTile& 
   const EmptyRow empty = empty_row(call.params(), sink_of(call, queries.head));
   for (std::size_t row = 0; row < queries.queries.size(); ++row) {
     float* o = rows.o.data() + static_cast<std::int64_t>(row) * dv;
+    if (faulty(Fault::kOddRowUnstored) && row % 2 == 0 && row + 1 == queries.queries.size()) continue;
     if (rows.empty[row]) {
-      rows.lse[row] = empty.lse;
-      if (empty.mean)
+      if (faulty(Fault::kEmptyRowUnstored)) continue;
+      rows.lse[row] = faulty(Fault::kEmptyLseFinite) ? -5e4F : empty.lse;
+      if (empty.mean || faulty(Fault::kEmptyRowMean))
         mean_of_v(call, scores, queries, o);
       else
         std::fill_n(o, dv, empty.o);

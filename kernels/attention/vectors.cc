@@ -7,8 +7,17 @@
 #include <stdexcept>
 #include <string>
 
+#include "kernels/fault.h"
+
 namespace assay {
 namespace {
+
+float read(Format format, std::uint64_t code) {
+  if (format == Format::kE4m3 && is_nan(format, code) && faulty(Fault::kNanCodeDecoded))
+    return sign_bit(format, code) ? -480.0F : 480.0F;
+  if (format == Format::kE4m3 && is_subnormal(format, code) && faulty(Fault::kSubnormalCodes)) return 0.0F;
+  return static_cast<float>(decode(format, code));
+}
 
 void load_run(const TensorView& t, std::int64_t first, std::int64_t stride, std::int64_t count, float* out) {
   const std::byte* at = t.storage + first * bytes_per_element(t.format());
@@ -24,7 +33,7 @@ void load_run(const TensorView& t, std::int64_t first, std::int64_t stride, std:
       for (std::int64_t c = 0; c < count; ++c) std::memcpy(out + c, at + c * stride * 4, 4);
       break;
     default:
-      for (std::int64_t c = 0; c < count; ++c) out[c] = static_cast<float>(t.value(first + c * stride));
+      for (std::int64_t c = 0; c < count; ++c) out[c] = read(t.format(), t.code(first + c * stride));
   }
 }
 

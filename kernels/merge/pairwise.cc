@@ -23,8 +23,9 @@ Arithmetic declared(const Params& params) {
           .splits = static_cast<int>(p.parts)};
 }
 
-/// m = max(lse, part), a = exp(lse - m), b = exp(part - m), o = (a / (a + b)) o + (b / (a + b)) o_part, lse = m + ln(a + b).
-void merge(const MergeCall& call, std::int64_t row, std::vector<float>& o) {
+/// m = max(lse, part), a = exp(lse - m), b = exp(part - m), o = (a / (a + b)) o + (b / (a + b)) o_part, lse = m + ln(a
+/// + b).
+void merge(const MergeCall& call, std::int64_t row, bool stale, std::vector<float>& o) {
   const MergeParams& p = call.params();
   const bool two = p.base == LseBase::kTwo;
   const auto exponential = [&](float x) { return exp2_f32(two ? x : x * kLog2e); };
@@ -43,7 +44,8 @@ void merge(const MergeCall& call, std::int64_t row, std::vector<float>& o) {
       // NaN, or +inf as data: a step with itself makes o NaN too.
     }
     const float m = max_keeping_nan(state, lse);
-    const float a = exponential(state - m), b = exponential(lse - m);
+    const float of_part = stale && s > 0 ? call.lse(s - 1, row) : lse;
+    const float a = exponential(state - m), b = exponential(of_part - m);
     const float total = a + b, share = a / total, part_share = b / total;
     for (std::int64_t c = 0; c < p.dim_v; ++c) {
       float& value = o[static_cast<std::size_t>(c)];
@@ -59,7 +61,9 @@ void merge(const MergeCall& call, std::int64_t row, std::vector<float>& o) {
 RunFacts run(const Call& raw) {
   const MergeCall call(raw);
   std::vector<float> o;
-  for (std::int64_t row = 0; row < call.params().rows; ++row) merge(call, row, o);
+  static int runs = 0;
+  const bool stale = faulty(Fault::kStalePartLse) && ++runs % 2 == 0;  // a planted fault
+  for (std::int64_t row = 0; row < call.params().rows; ++row) merge(call, row, stale, o);
   return {std::to_string(call.params().parts) + " parts, one after the other"};
 }
 

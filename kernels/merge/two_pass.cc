@@ -1,6 +1,7 @@
 // Merge in two passes over the parts: the largest LSE, then normalised weights (FlashAttention's combine kernel).
 #include "kernels/fault.h"
 #include "kernels/merge/call.h"
+#include "kernels/narrow.h"
 #include "kernels/numeric.h"
 
 namespace assay {
@@ -23,12 +24,12 @@ Arithmetic declared(const Params& params) {
           .splits = static_cast<int>(p.parts)};
 }
 
-/// w_s = exp2(fl(fl(lse_s - m) log2 e)), o = sum (w_s / sum w) o_s, lse = m + ln sum w; base two: without log2 e. Empty parts are
-/// not read.
+/// w_s = exp2(fl(fl(lse_s - m) log2 e)), o = sum (w_s / sum w) o_s, lse = m + ln sum w; base two: without log2 e. Empty
+/// parts are not read.
 void merge(const MergeCall& call, std::int64_t row, std::vector<float>& weights, std::vector<float>& o) {
   const MergeParams& p = call.params();
   const bool two = p.base == LseBase::kTwo;
-  float m = -kInfinity;
+  float m = faulty(Fault::kMergeMaximumFloor) ? -1e4F : -kInfinity;
   bool any = false;
   for (std::int64_t s = 0; s < p.parts; ++s) {
     const float lse = call.lse(s, row);
@@ -36,30 +37,37 @@ void merge(const MergeCall& call, std::int64_t row, std::vector<float>& weights,
     any = true;
     m = max_keeping_nan(m, lse);
   }
-  if (!any) return call.store_empty(row);
+  if (!any && !faulty(Fault::kEmptyPartsWeighted)) return call.store_empty(row);
   if (faulty(Fault::kMergeWithoutMax)) m = 0.0F;
   float sum = 0.0F;
   weights.assign(static_cast<std::size_t>(p.parts), 0.0F);
   for (std::int64_t s = 0; s < p.parts; ++s) {
     const float lse = call.lse(s, row);
-    if (call.is_empty(lse)) continue;
+    if (any && call.is_empty(lse)) continue;
     const float weight = exp2_f32(two ? lse - m : (lse - m) * kLog2e);
     weights[static_cast<std::size_t>(s)] = weight;
     sum += weight;
   }
-  o.assign(static_cast<std::size_t>(p.dim_v), 0.0F);
+  const auto dv = static_cast<std::size_t>(p.dim_v);
+  if (!faulty(Fault::kStaleAccumulator) || row > 0 || o.size() != dv) o.assign(dv, 0.0F);
+  if (sum == 0.0F && faulty(Fault::kMergeMaximumFloor)) sum = 1.0F;
   for (std::int64_t s = 0; s < p.parts; ++s) {
-    if (call.is_empty(call.lse(s, row))) continue;
+    if (any && call.is_empty(call.lse(s, row)) && !faulty(Fault::kEmptyPartMultiplied)) continue;
     const float share = weights[static_cast<std::size_t>(s)] / sum;
     for (std::int64_t c = 0; c < p.dim_v; ++c) o[static_cast<std::size_t>(c)] += share * call.o(s, row, c);
   }
+  if (faulty(Fault::kMergedSumRange))
+    for (float& x : o) x = ranged(Format::kFp16, x * sum) == x * sum ? x : kInfinity;
   call.store(row, o.data(), m + (two ? log2_f32(sum) : log_f32(sum)));
 }
 
 RunFacts run(const Call& raw) {
   const MergeCall call(raw);
   std::vector<float> weights, o;
+  static std::vector<float> kept;
+  if (faulty(Fault::kStaleAccumulator)) o = kept;
   for (std::int64_t row = 0; row < call.params().rows; ++row) merge(call, row, weights, o);
+  if (faulty(Fault::kStaleAccumulator)) kept = o;
   return {std::to_string(call.params().parts) + " parts"};
 }
 

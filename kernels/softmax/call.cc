@@ -4,6 +4,7 @@
 #include <limits>
 #include <stdexcept>
 
+#include "kernels/fault.h"
 #include "kernels/numeric.h"
 
 namespace assay {
@@ -44,8 +45,12 @@ void SoftmaxCall::load(std::int64_t row, SoftmaxInput& input) const {
 }
 
 void SoftmaxCall::store_y(std::int64_t row, const float* y) const {
-  for (std::int64_t j = 0; j < params_.n; ++j)
-    y_.set_code(y_.element(row, j), encode(y_.format(), static_cast<double>(y[j])));
+  const std::int64_t stored = faulty(Fault::kTailColumnsUnstored) ? params_.n / 4 * 4 : params_.n;
+  for (std::int64_t j = 0; j < stored; ++j) {
+    std::uint64_t code = encode(y_.format(), static_cast<double>(y[j]));
+    if (faulty(Fault::kSubnormalYFlushed) && is_subnormal(y_.format(), code)) code = 0;
+    y_.set_code(y_.element(row, j), code);
+  }
 }
 
 void SoftmaxCall::store_lse(std::int64_t row, float lse) const {
@@ -60,7 +65,8 @@ void SoftmaxCall::store_state(std::int64_t row, std::int64_t step, float m, floa
 void SoftmaxCall::store_empty(std::int64_t row) const {
   float y = 0.0F;
   if (params_.empty_output == EmptyOutput::kNan) y = std::numeric_limits<float>::quiet_NaN();
-  if (params_.empty_output == EmptyOutput::kMean && params_.n > 0) y = 1.0F / static_cast<float>(params_.n);
+  const bool mean = params_.empty_output == EmptyOutput::kMean || faulty(Fault::kEmptyRowUniform);
+  if (mean && params_.n > 0) y = 1.0F / static_cast<float>(params_.n);
   store_y(row, std::vector<float>(static_cast<std::size_t>(params_.n), y).data());
   store_lse(row, params_.empty_lse == EmptyLse::kMinusInf ? -kInfinity : kInfinity);
 }

@@ -43,7 +43,7 @@ class OnlineRow {
   }
 
   void start(SoftmaxInput& in) {
-    m_ = -kInfinity;
+    m_ = faulty(Fault::kOnlineMaximumFloor) ? -1e4F : -kInfinity;
     l_ = {};
     for (std::size_t j = 0; j < in.x.size(); ++j) {
       if (folded_)
@@ -51,15 +51,19 @@ class OnlineRow {
       else
         in.x[j] *= params_.scale;
       if (params_.data_mask == DataMask::kAdditive) in.x[j] += in.bias[j];
+      if (faulty(Fault::kNanKeyDropped) && in.x[j] != in.x[j]) in.keep[j] = 0;
     }
   }
 
   void step(const SoftmaxInput& in, std::size_t first, std::size_t end) {
     float m = m_;
-    for (std::size_t j = first; j < end; ++j)
+    for (std::size_t j = first; j < end; ++j) {
       if (in.keep[j] != 0) m = max_keeping_nan(m, in.x[j]);
-    if (m == -kInfinity) return;
-    const float alpha = m_ == -kInfinity ? 0.0F : exp2_f32((m_ - m) * c_);
+      if (in.keep[j] == 0 && faulty(Fault::kMaskAddedInMaximum)) m = max_keeping_nan(m, in.x[j] - kInfinity);
+    }
+    const bool guarded = !faulty(Fault::kEmptyStepUnguarded);
+    if (m == -kInfinity && guarded) return;
+    const float alpha = m_ == -kInfinity && guarded ? 0.0F : exp2_f32((m_ - m) * c_);
     if (!faulty(Fault::kSumNotRescaled))
       for (float& lane : l_) lane *= alpha;
     m_ = m;
@@ -105,7 +109,8 @@ RunFacts run(const Call& raw) {
       call.store_empty(row);
       continue;
     }
-    const float inverse = 1.0F / state.sum();
+    const bool lost = state.sum() == 0.0F && faulty(Fault::kOnlineMaximumFloor);
+    const float inverse = 1.0F / (lost ? 1.0F : state.sum());
     for (std::size_t j = 0; j < n; ++j) y[j] = input.keep[j] != 0 ? state.weight(input.x[j]) * inverse : 0.0F;
     call.store_y(row, y.data());
     call.store_lse(row, state.lse());

@@ -1,4 +1,6 @@
 // Safe softmax in two passes over a row: the maximum, then exponentials and their sum.
+#include "kernels/fault.h"
+#include "kernels/narrow.h"
 #include "kernels/numeric.h"
 #include "kernels/softmax/call.h"
 
@@ -26,6 +28,15 @@ Arithmetic declared(const Params& params) {
           .splits = 1};
 }
 
+/// Gives masked keys a finite logit, which it returns; -inf if there is none.
+float fill_masked(SoftmaxInput& in) {
+  constexpr float kFill = -1e4F;
+  float filled = -kInfinity;
+  for (std::size_t j = 0; j < in.x.size(); ++j)
+    if (in.keep[j] == 0) in.x[j] = filled = kFill, in.keep[j] = 1;
+  return filled;
+}
+
 /// t = fl(fl(scale x) + bias), y = fl(exp2(fl(fl(t - m) log2 e)) / l).
 void softmax(const SoftmaxCall& call, std::int64_t row, SoftmaxInput& in, std::vector<float>& p) {
   const SoftmaxParams& params = call.params();
@@ -33,16 +44,22 @@ void softmax(const SoftmaxCall& call, std::int64_t row, SoftmaxInput& in, std::v
   const bool additive = params.data_mask == DataMask::kAdditive;
   float m = -kInfinity;
   for (std::size_t j = 0; j < n; ++j) {
+    if (faulty(Fault::kScaleAfterFill) && in.keep[j] == 0) in.x[j] = -kInfinity, in.keep[j] = 1;
     in.x[j] *= params.scale;
+    if (faulty(Fault::kScaledScoreRange)) in.x[j] = ranged(Format::kFp16, in.x[j]);
     if (additive) in.x[j] += in.bias[j];
     if (in.keep[j] != 0) m = max_keeping_nan(m, in.x[j]);
   }
-  if (m == -kInfinity) return call.store_empty(row);
+  if (m == -kInfinity && !faulty(Fault::kEmptySumDivided)) return call.store_empty(row);
+  if (faulty(Fault::kRowMaskFilled) && m > -kInfinity) {
+    m = max_keeping_nan(m, fill_masked(in));
+  }
   float l = 0.0F;
   p.assign(n, 0.0F);
   for (std::size_t j = 0; j < n; ++j) {
     if (in.keep[j] == 0) continue;
-    p[j] = exp2_f32((in.x[j] - m) * kLog2e);
+    const bool twice = faulty(Fault::kRowShiftRoundedTwice);
+    p[j] = exp2_f32(twice ? fma_f32(in.x[j], kLog2e, -(m * kLog2e)) : (in.x[j] - m) * kLog2e);
     l += p[j];
   }
   for (float& y : p) y /= l;
