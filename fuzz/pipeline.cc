@@ -139,11 +139,19 @@ bool failed(const Verdict& verdict) {
 }
 
 /// Runs that wrote different bits are a failure, whatever the first of them wrote.
-void add_difference(Verdict& verdict, const std::string& difference) {
-  if (failed(verdict))
-    verdict.evidence += "; " + difference;
+void add_difference(Verdict& verdict, const std::string& difference, std::string_view mode) {
+  const CaseVerdict kind = mode.empty() ? CaseVerdict::kUnclassified : CaseVerdict::kFinding;
+  if (!failed(verdict))
+    verdict = {.kind = kind, .level = "invariant", .mode = std::string(mode), .evidence = difference, .reason = {}};
   else
-    verdict = {.kind = CaseVerdict::kUnclassified, .level = "invariant", .mode = {}, .evidence = difference, .reason = {}};
+    verdict.evidence += "; " + difference;
+  if (verdict.kind == CaseVerdict::kUnclassified && !mode.empty()) verdict.kind = kind, verdict.mode = mode;
+}
+
+RepeatedRun runs_of(Runner& runner, std::string_view kernel, const Case& c, const Problem& problem, int runs) {
+  if (runs <= 1) return run_repeatedly(runner, kernel, problem, {}, runs);
+  const Problem other = neighbour(c);
+  return run_repeatedly(runner, kernel, problem, refilled(c), runs, &other);
 }
 
 RunOutcome skipped(std::string reason) {
@@ -192,14 +200,14 @@ Record run_problem(const Case& c, const Problem& problem, std::string_view kerne
   if (other_op)
     run.outcome = skipped(*other_op);
   else
-    run = run_repeatedly(runner, kernel, problem, repeats.runs > 1 ? refilled(c) : Problem{}, repeats.runs);
+    run = runs_of(runner, kernel, c, problem, repeats.runs);
   const double kernel_seconds = seconds_since(start);
   KernelExperiment experiment(runner, kernel, problem);
   Record record = judge_outputs(c, problem, run.outcome.declared, run.outcome, level, &experiment);
   if (run.difference.empty() && failed(record.verdict) && run.outcome.broken.empty())
     run.difference = rerun_difference(runner, kernel, problem, run.outcome.outputs, repeats.reruns);
   if (!run.difference.empty()) {
-    add_difference(record.verdict, run.difference);
+    add_difference(record.verdict, run.difference, run.mode);
     record.repro = fmt::format("assay check {} --repeat {} --case {}", kernel, std::max(repeats.runs, 2),
                                shell_quoted(record.case_line));
   }

@@ -3,7 +3,10 @@
 
 #include <fmt/format.h>
 
+#include <sstream>
+
 #include "cases/materialize.h"
+#include "oracle/error.h"
 
 namespace assay {
 namespace {
@@ -21,6 +24,15 @@ void for_each_element(const TensorLayout& layout, F&& f) {
       index[axis] = 0;
     }
   }
+}
+
+/// "70,37" -> "35,18"
+std::string halved(const std::string& list) {
+  std::string out;
+  std::istringstream numbers(list);
+  for (std::string number; std::getline(numbers, number, ',');)
+    out += (out.empty() ? "" : ",") + std::to_string(std::stoll(number) / 2);
+  return out;
 }
 
 /// Fills are set for one run and put back.
@@ -42,14 +54,17 @@ RunOutcome run_with_fill(Runner& runner, std::string_view kernel, const Problem&
 
 bool ended_well(const RunOutcome& outcome) { return outcome.status == RunStatus::kOk && outcome.broken.empty(); }
 
-/// Twice, because a kernel may take turns.
-bool differs_on_the_same_bytes(Runner& runner, std::string_view kernel, const Problem& problem,
-                               const std::vector<Tensor>& first) {
-  for (int n = 0; n < 2; ++n) {
-    const RunOutcome again = run_with_fill(runner, kernel, problem, 0);
-    if (!ended_well(again) || bit_difference(first, again.outputs)) return true;
-  }
-  return false;
+/// What two more runs on the same bytes say about a run that wrote other bits than the first.
+enum class Again : std::uint8_t {
+  kAsFirst,  ///< it was what stood before or around that run
+  kSettled,  ///< they agree with each other only: the first run is the odd one, for what ran before it
+  kVaries    ///< a kernel that takes turns, or a race
+};
+
+Again run_again(Runner& runner, std::string_view kernel, const Problem& problem, const std::vector<Tensor>& first) {
+  const RunOutcome a = run_with_fill(runner, kernel, problem, 0), b = run_with_fill(runner, kernel, problem, 0);
+  if (!ended_well(a) || !ended_well(b) || bit_difference(a.outputs, b.outputs)) return Again::kVaries;
+  return bit_difference(first, b.outputs) ? Again::kSettled : Again::kAsFirst;
 }
 
 }  // namespace
@@ -73,10 +88,12 @@ std::optional<std::string> bit_difference(const std::vector<Tensor>& a, const st
 }
 
 RepeatedRun run_repeatedly(Runner& runner, std::string_view kernel, const Problem& problem, const Problem& other,
-                           int runs) {
+                           int runs, const Problem* neighbour) {
   RepeatedRun result{run_with_fill(runner, kernel, problem, 0), {}};
-  for (int n = 1; n < runs && ended_well(result.outcome) && result.difference.empty(); ++n) {
-    const bool refill = n % 2 == 1;
+  const int after_neighbour = runs > 1 && neighbour != nullptr ? runs : -1;
+  for (int n = 1; n < runs + (after_neighbour > 0) && ended_well(result.outcome) && result.difference.empty(); ++n) {
+    const bool refill = n % 2 == 1 && n != after_neighbour;
+    if (n == after_neighbour) run_with_fill(runner, kernel, *neighbour, 0);
     RunOutcome later = run_with_fill(runner, kernel, refill ? other : problem, refill ? 1 : 0);
     if (!ended_well(later)) {
       if (!later.reason.empty()) later.reason = fmt::format("in run {} of the same case: {}", n + 1, later.reason);
@@ -85,11 +102,17 @@ RepeatedRun run_repeatedly(Runner& runner, std::string_view kernel, const Proble
     }
     const std::optional<std::string> difference = bit_difference(result.outcome.outputs, later.outputs);
     if (!difference) continue;
-    const bool of_the_run = !refill || differs_on_the_same_bytes(runner, kernel, problem, result.outcome.outputs);
-    result.difference = fmt::format(
-        "{}: {}",
-        of_the_run ? "the bits differ between runs on the same bytes" : "the bits depend on bytes that no element uses",
-        *difference);
+    const Again again = run_again(runner, kernel, problem, result.outcome.outputs);
+    if (again == Again::kSettled || (again == Again::kAsFirst && n == after_neighbour)) {
+      result.mode = "history";
+      result.difference = fmt::format("the bits depend on the call before: {}", *difference);
+    } else if (again == Again::kAsFirst && refill) {
+      result.mode = "unused_data_poison";
+      result.difference = fmt::format("the bits depend on bytes that no element uses: {}", *difference);
+    } else {
+      result.mode = "race";
+      result.difference = fmt::format("the bits differ between runs on the same bytes: {}", *difference);
+    }
   }
   return result;
 }
@@ -107,6 +130,22 @@ std::string rerun_difference(Runner& runner, std::string_view kernel, const Prob
                          *difference);
   }
   return {};
+}
+
+Problem neighbour(const Case& c) {
+  Case other = c;
+  other.overrides.clear();
+  for (auto& [role, source] : other.sources)
+    if (source.recipe != "file") source.seed += 1000003;
+  const Case reseeded = other;
+  if (const std::string* lens = c.params.find("kv_lens")) other.params.set("kv_lens", halved(*lens));
+  if (const std::string* store = c.params.find("kv"); store != nullptr && *store != "contiguous")
+    other.params.set("page_seed", "1000003");
+  try {
+    return materialize(parse_case(print_case(other)));
+  } catch (const InputError&) {  // a prefix, say, that is longer than half of the keys
+    return materialize(reseeded);
+  }
 }
 
 Problem refilled(const Case& c) {

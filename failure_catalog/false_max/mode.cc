@@ -1,48 +1,164 @@
-// M07: all-zero rows from a false maximum: the running maximum starts above every true logit.
-#include <cmath>
-#include <limits>
-
+// M07: a finite number where -inf belongs wins against every true logit: a maximum that starts at it, or masked keys
+// filled with it.
 #include <fmt/format.h>
 
-#include "failure_catalog/mode.h"
+#include <array>
+#include <cmath>
+#include <limits>
+#include <memory>
+#include <numeric>
+
+#include "failure_catalog/row_extent.h"
+#include "failure_catalog/second_run.h"
 
 namespace assay {
 namespace {
 
-/// Signature: rejected rows are exactly zero in every channel although they have keys; the largest logit of every such row
-/// lies below that of every row that came out right, so one threshold separates them; and the true output is not tiny, which
-/// separates it from a flush.
-std::optional<Diagnosis> detect(const Scene& scene) {
+constexpr double kInf = std::numeric_limits<double>::infinity();
+/// Rows whose maximum lies this close above the sentinel have weights near the underflow: wrong in some other way.
+constexpr double kEdge = 40;
+constexpr std::array<double, 7> kFills{-1e4, -5e4, -65504, -1e5, -1e6, -1e9, -1e30};
+
+struct ZeroRows {
+  std::size_t count = 0, first = 0;
+  double highest = -kInf;  ///< largest maximum among them
+  double lowest_right = kInf;
+  double largest_truth = 0;
+};
+
+/// Rejected rows that are exactly zero although they have keys; nothing if other rows are wrong too, but for those at
+/// the edge, or if no threshold of the largest logit separates them from the right ones.
+std::optional<ZeroRows> zero_rows(const Scene& scene) {
   const OutputMeasure& o = scene.measurement.outputs.front();
   const OutputTruth& truth = scene.evaluation.truth.outputs.front();
   const auto& facts = scene.evaluation.truth.rows;
-  double highest_bad = -std::numeric_limits<double>::infinity(), lowest_good = std::numeric_limits<double>::infinity();
-  std::int64_t bad = 0;
-  std::size_t first = 0;
+  ZeroRows zero;
+  double highest_edge = -kInf;
   for (std::size_t r = 0; r < o.rows.size(); ++r) {
-    const RowMeasure& row = o.rows[r];
-    if (row.rejected == 0) {
-      if (facts[r].keys > 0 && std::isfinite(facts[r].max_logit)) lowest_good = std::min(lowest_good, facts[r].max_logit);
+    if (!row_fails(scene.measurement, r)) {
+      if (facts[r].keys > 0 && std::isfinite(facts[r].max_logit))
+        zero.lowest_right = std::min(zero.lowest_right, facts[r].max_logit);
       continue;
     }
-    if (row.zero != row.judged || facts[r].keys == 0) return std::nullopt;
-    if (bad++ == 0) first = r;
-    highest_bad = std::max(highest_bad, facts[r].max_logit);
+    if (facts[r].keys == 0 || o.rows[r].canary > 0 || !std::isfinite(facts[r].max_logit)) return std::nullopt;
+    if (o.rows[r].zero != o.rows[r].judged) {
+      highest_edge = std::max(highest_edge, facts[r].max_logit);
+      continue;
+    }
+    if (zero.count++ == 0) zero.first = r;
+    zero.highest = std::max(zero.highest, facts[r].max_logit);
   }
-  if (bad == 0 || !(highest_bad < lowest_good) || highest_bad >= 0) return std::nullopt;
-  const double normal = info(truth.layout.format).min_normal;
-  double largest = 0;
+  if (zero.count == 0 || highest_edge > zero.highest + kEdge) return std::nullopt;
+  if (!(zero.highest < zero.lowest_right) || zero.highest >= 0) return std::nullopt;
   for (std::size_t i = 0; i < truth.mid.size(); ++i)
-    if (o.rows[static_cast<std::size_t>(truth.row[i])].rejected > 0) largest = std::max(largest, std::abs(truth.mid[i]));
-  if (largest < normal) return std::nullopt;
-  std::string threshold = fmt::format("their largest logit is at most {:.6g}", highest_bad);
-  if (std::isfinite(lowest_good)) threshold += fmt::format(", that of the right rows at least {:.6g}", lowest_good);
-  return Diagnosis{0.9, fmt::format("{} rows with keys are exactly zero (first: b {} h {} q {}, true |o| up to {:.4g}); {}: "
-                                    "the maximum starts between", bad, facts[first].batch, facts[first].head,
-                                    facts[first].query, largest, threshold)};
+    if (o.rows[static_cast<std::size_t>(truth.row[i])].rejected > 0)
+      zero.largest_truth = std::max(zero.largest_truth, std::abs(truth.mid[i]));
+  if (zero.largest_truth < info(truth.layout.format).min_normal) return std::nullopt;  // a flush looks like that
+  return zero;
 }
 
-const RegisterMode kRegister({.name = "false_max", .id = "M07", .title = "All-zero rows from a false maximum", .detect = detect});
+/// With all logits small the zero rows must be right; with huge ones brought down to 1e7 they must not.
+std::optional<bool> proven(const Scene& scene, const ZeroRows& zero) {
+  constexpr double kHuge = 1e8, kLarge = 1e7;
+  const double largest = std::abs(scene.evaluation.truth.rows[zero.first].max_logit);
+  const auto fails_at = [&](double size) -> std::optional<bool> {
+    const auto run = second_run(scene, with_logits_times(scene.problem, size / largest));
+    if (!run) return std::nullopt;
+    return row_fails(*run, zero.first);
+  };
+  const std::optional<bool> small = fails_at(1);
+  if (!small || *small) return small ? std::optional<bool>(false) : std::nullopt;
+  return largest < kHuge ? true : fails_at(kLarge);
+}
+
+std::optional<Diagnosis> detect_zero_rows(const Scene& scene) {
+  const std::optional<ZeroRows> zero = zero_rows(scene);
+  if (!zero) return std::nullopt;
+  const std::optional<bool> proof = proven(scene, *zero);
+  if (proof == false) return std::nullopt;
+  std::string evidence = fmt::format(
+      "{} rows with keys are exactly zero (first: {}, true |{}| up to {:.4g}); their largest "
+      "logit is at most {:.6g}",
+      zero->count, row_name(scene, zero->first), scene.outputs.front().layout.role, zero->largest_truth, zero->highest);
+  if (std::isfinite(zero->lowest_right))
+    evidence += fmt::format(", that of the right rows at least {:.6g}: the maximum starts between", zero->lowest_right);
+  if (proof) evidence += "; with logits near -1 they are right";
+  return Diagnosis{proof ? 0.976 : 0.9, evidence};
+}
+
+/// Softmax: masked elements have weight, and exactly in rows whose largest logit is low.
+std::optional<Diagnosis> detect_filled_row(const Scene& scene) {
+  if (scene.c.op != "softmax") return std::nullopt;
+  const OutputTruth& y = scene.evaluation.truth.outputs.front();
+  std::int64_t masked = 0, least = std::numeric_limits<std::int64_t>::max();
+  double highest_bad = -kInf, lowest_right = kInf, weight = 0;
+  const auto n =
+      static_cast<std::size_t>(y.element.size() / std::max<std::size_t>(1, scene.evaluation.truth.rows.size()));
+  for (std::size_t r = 0; r < scene.evaluation.truth.rows.size(); ++r) {
+    const RowExtent extent = row_extent(scene, r);
+    const bool has_masked = static_cast<std::int64_t>(extent.key.size()) < extent.length;
+    const double largest = scene.evaluation.truth.rows[r].max_logit;
+    if (extent.key.empty() || !has_masked) {
+      if (row_fails(scene.measurement, r)) return std::nullopt;
+      continue;
+    }
+    if (!row_fails(scene.measurement, r)) {
+      lowest_right = std::min(lowest_right, largest);
+      continue;
+    }
+    std::int64_t here = 0;
+    for (std::size_t j = 0; j < n; ++j) {
+      const double value = scene.outputs.front().view().value(y.element[r * n + j]);
+      if ((y.classes[r * n + j] & kNumber) == 0 && value > 0) ++here, weight = std::max(weight, value);
+    }
+    masked += here, least = std::min(least, here);
+    highest_bad = std::max(highest_bad, largest);
+  }
+  if (masked == 0 || least == 0 || !(highest_bad < lowest_right)) return std::nullopt;
+  std::string evidence = fmt::format(
+      "{} masked elements have weights up to {:.4g} in rows whose largest logit is at most "
+      "{:.6g}",
+      masked, weight, highest_bad);
+  if (std::isfinite(lowest_right)) evidence += fmt::format(" (right rows: at least {:.6g})", lowest_right);
+  return Diagnosis{0.975, evidence + ": they are filled with a finite number"};
+}
+
+std::optional<Diagnosis> detect(const Scene& scene) {
+  if (const std::optional<Diagnosis> zero = detect_zero_rows(scene)) return zero;
+  return detect_filled_row(scene);
+}
+
+/// Attention: masked keys take part with a finite logit.
+std::vector<Supposition> hypotheses(const Scene& scene) {
+  std::vector<Supposition> all;
+  AttentionView* view = scene.attention();
+  if (view == nullptr) return all;
+  for (const double fill : kFills) {
+    const auto predict = [view, fill](std::size_t r, double) -> std::optional<RowOutput> {
+      const AttentionRow& row = view->row(r);
+      const std::vector<std::int32_t> admissible = view->keys(r);
+      std::vector<std::int32_t> keys(static_cast<std::size_t>(view->problem.kv_len(row.batch)));
+      std::iota(keys.begin(), keys.end(), 0);
+      if (admissible.empty() || admissible.size() == keys.size()) return std::nullopt;
+      Hypothesis filled;
+      filled.see_logit = [&](std::int32_t key, double x) {
+        return std::binary_search(admissible.begin(), admissible.end(), key) ? x : fill;
+      };
+      return view->counterfactual.attend(row, keys, filled);
+    };
+    const auto evidence = [fill](const FitAt&) {
+      return fmt::format("masked keys take part with the logit {:g}: they win where every true logit lies below", fill);
+    };
+    all.push_back({.predict = predict, .evidence = evidence, .cost = 1});
+  }
+  return all;
+}
+
+const RegisterMode kRegister({.name = "false_max",
+                              .id = "M07",
+                              .title = "A finite number where -inf belongs",
+                              .detect = detect,
+                              .hypotheses = hypotheses});
 
 }  // namespace
 }  // namespace assay

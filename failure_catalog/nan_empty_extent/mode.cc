@@ -1,62 +1,107 @@
-// M01: NaN from a row, tile or split without an admissible key: (-inf) - (-inf) or 0 / 0.
-#include <algorithm>
-#include <array>
-#include <vector>
-
+// M01: NaN from a row, tile, split or part without an admissible key: (-inf) - (-inf), 0 / 0 or (-inf) 0.
 #include <fmt/format.h>
 
-#include "failure_catalog/mode.h"
-#include "oracle/ops/attention/problem.h"
+#include <array>
+#include <cmath>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "failure_catalog/row_extent.h"
+#include "failure_catalog/second_run.h"
 
 namespace assay {
 namespace {
 
-/// Some tile of that many keys inside the sequence holds no admissible key of the row.
-bool has_empty_tile(const std::vector<std::int32_t>& keys, std::int64_t kv_len, std::int64_t tile) {
-  std::vector<bool> hit(static_cast<std::size_t>((kv_len + tile - 1) / tile), false);
-  for (std::int32_t key : keys) hit[static_cast<std::size_t>(key / tile)] = true;
-  return std::find(hit.begin(), hit.end(), false) != hit.end();
+/// A reason why rows are NaN, as a property of rows.
+struct Reason {
+  std::string what;
+  std::function<bool(std::size_t row)> holds;
+};
+
+/// No weighted key in [first, end).
+bool is_empty(const RowExtent& e, std::int64_t first, std::int64_t end) {
+  for (const std::int32_t key : e.key)
+    if (key >= first && key < end) return false;
+  return true;
 }
 
-/// Signature: what is rejected of a row is NaN, o in every channel, although their inputs are finite, and they belong exactly to the rows
-/// without a key (a), or rows with keys that have an empty tile for one tile size (b).
-std::optional<Diagnosis> detect(const Scene& scene) {
-  if (scene.c.op != "attention") return std::nullopt;
-  const AttentionProblem problem(scene.problem);
-  const std::vector<OutputMeasure>& outputs = scene.measurement.outputs;
-  std::vector<std::size_t> bad;
-  for (std::size_t r = 0; r < scene.evaluation.truth.rows.size(); ++r) {
-    const auto rejected = [&](const OutputMeasure& m) { return m.rows[r].rejected > 0; };
-    // Whichever output gives it away: o may be NaN by convention, and the LSE be right all the same.
-    const auto nan = [&](const OutputMeasure& m) { return m.rows[r].nan == m.rows[r].judged && m.rows[r].canary == 0; };
-    if (std::none_of(outputs.begin(), outputs.end(), rejected)) continue;
-    if (std::any_of(outputs.begin(), outputs.end(), [&](const OutputMeasure& m) { return rejected(m) && !nan(m); }))
-      return std::nullopt;
-    bad.push_back(r);
-  }
-  if (bad.empty()) return std::nullopt;
+bool has_empty_tile(const RowExtent& e, std::int64_t tile) {
+  std::vector<bool> hit(static_cast<std::size_t>((e.length + tile - 1) / tile), false);
+  for (const std::int32_t key : e.key) hit[static_cast<std::size_t>(key / tile)] = true;
+  for (const bool any : hit)
+    if (!any) return true;
+  return false;
+}
+
+double declared_scale(const Scene& scene) {
+  const std::string* scale = scene.problem.params.find("scale");
+  return scale == nullptr ? 1.0 : std::stod(*scale);
+}
+
+std::vector<Reason> reasons(const Scene& scene, const std::vector<RowExtent>& extents) {
   const auto& facts = scene.evaluation.truth.rows;
-  const auto empty = [&](std::size_t r) { return facts[r].keys == 0; };
-  if (std::all_of(bad.begin(), bad.end(), empty))
-    return Diagnosis{0.95, fmt::format("{} rows are NaN in every channel: exactly rows without an admissible key "
-                                       "(first: b {} h {} q {})", bad.size(), facts[bad[0]].batch, facts[bad[0]].head,
-                                       facts[bad[0]].query)};
-  std::vector<std::int32_t> keys;
-  for (const std::int64_t tile : std::array<std::int64_t, 5>{128, 64, 32, 16, 256}) {
-    const auto explained = [&](std::size_t r) {
-      problem.admissible_keys(problem.rows()[r], keys);
-      return keys.empty() || has_empty_tile(keys, problem.kv_len(facts[r].batch), tile);
-    };
-    if (std::all_of(bad.begin(), bad.end(), explained))
-      return Diagnosis{0.9, fmt::format("{} rows are NaN in every channel; each has a key tile of {} without an admissible "
-                                        "key (first: b {} h {} q {}, keys {}..{})", bad.size(), tile, facts[bad[0]].batch,
-                                        facts[bad[0]].head, facts[bad[0]].query, facts[bad[0]].first_key,
-                                        facts[bad[0]].last_key)};
+  std::vector<Reason> all;
+  all.push_back({"rows without an admissible key", [&](std::size_t r) { return extents[r].key.empty(); }});
+  if (scene.c.op != "merge" && declared_scale(scene) <= 0)
+    all.push_back({"rows with masked keys, whose scores of -inf a scale of at most 0 makes NaN or +inf",
+                   [&](std::size_t r) { return facts[r].keys < extents[r].length; }});
+  if (scene.c.op == "merge") {
+    all.push_back({"rows whose first part is empty", [&](std::size_t r) { return is_empty(extents[r], 0, 1); }});
+    all.push_back({"rows with an empty part", [&](std::size_t r) { return has_empty_tile(extents[r], 1); }});
+    return all;
   }
-  return std::nullopt;
+  for (const std::int64_t tile : {128, 64, 32, 16, 256, 8})
+    all.push_back({fmt::format("rows whose first key tile of {} is empty", tile),
+                   [&, tile](std::size_t r) { return is_empty(extents[r], 0, tile); }});
+  for (const std::int64_t tile : {128, 64, 32, 16, 256, 8})
+    all.push_back({fmt::format("rows whose last key tile of {} is empty", tile), [&, tile](std::size_t r) {
+                     return is_empty(extents[r], (extents[r].length - 1) / tile * tile, extents[r].length);
+                   }});
+  for (const std::int64_t tile : {128, 64, 32, 16, 256, 8})
+    all.push_back({fmt::format("rows with a key tile of {} without an admissible key", tile),
+                   [&, tile](std::size_t r) { return has_empty_tile(extents[r], tile); }});
+  return all;
 }
 
-const RegisterMode kRegister({.name = "nan_empty_extent", .id = "M01", .title = "NaN from an empty extent", .detect = detect});
+/// Signature: every rejected element is NaN, and o of such a row in all channels; and the rows are those with an empty
+/// extent: exactly, or among them.
+std::optional<Diagnosis> detect(const Scene& scene) {
+  bool only_nan = true;
+  for_each_rejected(scene, [&](std::size_t k, std::size_t i, std::uint64_t code) {
+    const OutputTruth& truth = scene.evaluation.truth.outputs[k];
+    const RowMeasure& row = scene.measurement.outputs[k].rows[static_cast<std::size_t>(truth.row[i])];
+    const bool whole = scene.c.op == "softmax" || row.nan == row.judged;
+    only_nan = only_nan && is_nan(truth.layout.format, code) && row.canary == 0 && whole;
+  });
+  const std::vector<std::size_t> bad = failing_rows(scene.measurement);
+  if (!only_nan || bad.empty()) return std::nullopt;
+  std::vector<RowExtent> extents;
+  for (std::size_t r = 0; r < scene.evaluation.truth.rows.size(); ++r) extents.push_back(row_extent(scene, r));
+  const Reason* partly = nullptr;
+  const std::vector<Reason> all = reasons(scene, extents);
+  for (const Reason& reason : all) {
+    bool necessary = true, sufficient = true;
+    for (std::size_t r = 0; r < extents.size(); ++r) {
+      const bool holds = reason.holds(r);
+      if (row_fails(scene.measurement, r))
+        necessary = necessary && holds;
+      else
+        sufficient = sufficient && !holds;
+    }
+    if (!necessary) continue;
+    if (sufficient)
+      return Diagnosis{0.965, fmt::format("{} rows are NaN: exactly the {} (first: {})", bad.size(), reason.what,
+                                          row_name(scene, bad[0]))};
+    if (partly == nullptr) partly = &reason;
+  }
+  if (partly == nullptr) return std::nullopt;
+  return Diagnosis{
+      0.9, fmt::format("{} rows are NaN; all are {} (first: {})", bad.size(), partly->what, row_name(scene, bad[0]))};
+}
+
+const RegisterMode kRegister(
+    {.name = "nan_empty_extent", .id = "M01", .title = "NaN from an empty extent", .detect = detect});
 
 }  // namespace
 }  // namespace assay

@@ -1,60 +1,108 @@
-// M26: subnormal values treated as zero on the way in or out.
-#include <algorithm>
-#include <cmath>
-
+// M26: subnormal numbers, or factors too small for a narrower format, are taken for zero on the way in or out.
 #include <fmt/format.h>
 
-#include "failure_catalog/mode.h"
-#include "oracle/accept.h"
-#include "oracle/ops/attention/counterfactual.h"
+#include <algorithm>
+#include <cmath>
+#include <string>
+#include <vector>
+
+#include "failure_catalog/second_run.h"
 
 namespace assay {
 namespace {
 
-constexpr std::size_t kRowsTried = 32;  // counterfactual rows; each costs one row in fp64
+/// Another reading of the inputs, and of the answer: what is written below the output's smallest normal number is zero.
+struct Reading {
+  std::string what;
+  Problem problem;
+  bool flushes_output = false;
+};
 
-double flushed(Format format, double value) { return std::abs(value) < info(format).min_normal ? 0.0 : value; }
+bool is_factor(const Tensor& t) { return t.layout.role.ends_with("_scale"); }
 
-/// Signature: rejected elements agree with the answer for V whose subnormals are zero, then flushed again on output.
-std::optional<Diagnosis> detect(const Scene& scene) {
-  if (scene.c.op != "attention") return std::nullopt;
-  const AttentionProblem problem(scene.problem);
-  const OutputTruth& truth = scene.evaluation.truth.outputs.front();
-  const OutputBound& bound = scene.evaluation.bound.outputs.front();
-  const Format format = truth.layout.format, input = problem.params().input;
-  const OutputMeasure& o = scene.measurement.outputs.front();
-  const std::size_t channels = static_cast<std::size_t>(problem.params().dim_v);
-  std::int64_t explained = 0, zero = 0;
-  double largest = 0;
-  std::size_t tried = 0;
-  std::vector<std::int32_t> keys;
-  Counterfactual counterfactual(problem);
-  for (std::size_t r = 0; r < o.rows.size() && tried < kRowsTried; ++r) {
-    if (o.rows[r].rejected == 0) continue;
-    ++tried;
-    problem.admissible_keys(problem.rows()[r], keys);
-    if (keys.empty()) return std::nullopt;
-    const RowOutput in = counterfactual.attend(problem.rows()[r], keys, {.see_v = [&](double v) { return flushed(input, v); }});
-    for (std::size_t c = 0; c < channels; ++c) {
-      const std::size_t i = r * channels + c;
-      const std::uint64_t code = load_code(scene.outputs.front().bytes.data(), format, truth.element[i]);
-      const ClassSet classes = truth.classes[i] | bound.also[i];
-      if (accepts(acceptance(format, classes, truth.mid[i], truth.radius[i], bound.tau[i]), code)) continue;
-      const double flushed_out = flushed(format, in.o[c]);
-      // tau bounds the kernel's rounding for V as given; its subnormal floors also cover V flushed.
-      if (!accepts(acceptance(format, classes, flushed_out, truth.radius[i], bound.tau[i]), code)) return std::nullopt;
-      ++explained;
-      zero += decode(format, code) == 0;
-      largest = std::max(largest, std::abs(truth.mid[i]));
-    }
-  }
-  if (explained == 0) return std::nullopt;
-  return Diagnosis{0.92, fmt::format("{} elements agree with the answer for V whose subnormals are zero ({} are exactly zero "
-                                     "where the truth is up to {:.4g}; smallest normal {:.4g})", explained, zero, largest,
-                                     info(format).min_normal)};
+/// Everything below `least` in magnitude becomes zero; false if there is nothing.
+bool flush(Problem& problem, std::string_view role, double least) {
+  bool any = false;
+  problem = with_values(std::move(problem), role, [&](double x) {
+    const bool small = x != 0 && std::abs(x) < least;
+    any = any || small;
+    return small ? 0.0 : x;
+  });
+  return any;
 }
 
-const RegisterMode kRegister({.name = "subnormal_flush", .id = "M26", .title = "Subnormals flushed to zero", .detect = detect});
+bool has_subnormal_outputs(const Scene& scene) {
+  const OutputTruth& o = scene.evaluation.truth.outputs.front();
+  const double normal = info(o.layout.format).min_normal;
+  return std::any_of(o.mid.begin(), o.mid.end(), [&](double x) { return x != 0 && std::abs(x) < normal; });
+}
+
+std::vector<Reading> readings(const Scene& scene) {
+  std::vector<Reading> all;
+  const bool small_outputs = has_subnormal_outputs(scene);
+  Problem every = scene.problem;
+  bool any = false;
+  std::size_t flushed = 0;
+  for (const Tensor& t : scene.problem.inputs) {
+    const double normal = info(t.layout.format).min_normal;
+    Problem one = scene.problem;
+    if (holds_vectors(t) && flush(one, t.layout.role, normal)) {
+      flush(every, t.layout.role, normal), any = true, ++flushed;
+      all.push_back({fmt::format("subnormal {} (below {:.4g})", t.layout.role, normal), one, false});
+    }
+    for (const double least : {0x1p-14, 0x1p-126})
+      if (Problem factors = scene.problem; is_factor(t) && flush(factors, t.layout.role, least)) {
+        all.push_back({fmt::format("{} below {:.4g}", t.layout.role, least), factors, false});
+        break;
+      }
+  }
+  if (any && flushed > 1) all.push_back({"subnormal inputs", every, false});
+  if (!small_outputs) return all;
+  const std::size_t inputs = all.size();
+  for (std::size_t n = 0; n < inputs; ++n)
+    all.push_back({all[n].what + " and subnormal outputs", all[n].problem, true});
+  all.push_back({"subnormal outputs", scene.problem, true});
+  return all;
+}
+
+/// Every judged element, right or wrong, is legal for the other reading at the levels that rejected some here.
+bool explains(const Scene& scene, const Reading& reading) {
+  const std::vector<Tier>& tiers = scene.evaluation.bound.tiers;
+  const Level level = tiers.empty() ? Level::kT0 : tiers.back().level;
+  const Evaluation other = op_named(scene.c.op).evaluate(reading.problem, scene.declared, level);
+  for (std::size_t k = 0; k < scene.outputs.size(); ++k) {
+    const OutputTruth& truth = other.truth.outputs[k];
+    const Format format = truth.layout.format;
+    for (std::size_t i = 0; i < truth.element.size(); ++i) {
+      const std::uint64_t code = scene.outputs[k].view().code(truth.element[i]);
+      const bool flushed = reading.flushes_output && k == 0 && std::abs(truth.mid[i]) < info(format).min_normal * 1.01;
+      if (!(flushed && is_zero(format, code)) && !accepted(other, k, i, code)) return false;
+    }
+  }
+  return true;
+}
+
+std::optional<Diagnosis> detect(const Scene& scene) {
+  const std::vector<std::size_t> bad = failing_rows(scene.measurement);
+  if (bad.empty() || scene.measurement.rows_out_of_range > 0) return std::nullopt;
+  for (const Reading& reading : readings(scene)) {
+    if (!explains(scene, reading)) continue;
+    std::int64_t zeros = 0, all = 0;
+    double largest = 0;
+    for_each_rejected(scene, [&](std::size_t k, std::size_t i, std::uint64_t code) {
+      ++all, zeros += is_zero(scene.outputs[k].layout.format, code);
+      largest = std::max(largest, std::abs(scene.evaluation.truth.outputs[k].mid[i]));
+    });
+    return Diagnosis{0.975,
+                     fmt::format("all outputs agree with the answer for {} read as zero: {} of {} wrong elements are "
+                                 "zero (truth up to {:.4g})",
+                                 reading.what, zeros, all, largest)};
+  }
+  return std::nullopt;
+}
+
+const RegisterMode kRegister(
+    {.name = "subnormal_flush", .id = "M26", .title = "Subnormals flushed to zero", .detect = detect});
 
 }  // namespace
 }  // namespace assay

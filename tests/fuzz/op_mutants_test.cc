@@ -2,8 +2,11 @@
 // else.
 #include <gtest/gtest.h>
 
+#include <fstream>
 #include <set>
 
+#include "cases/file_source.h"
+#include "failure_catalog/mode.h"
 #include "fuzz/pipeline.h"
 #include "fuzz/suites.h"
 #include "kernels/worker.h"
@@ -47,7 +50,7 @@ TEST_F(OpMutant, WeightsWithoutTheMaximumOverflowOrVanish) {
   EXPECT_EQ(run(kernel, "merge parts=3 rows=2 dv=8").verdict.kind, CaseVerdict::kClean);
   for (const char* lse : {"normal(1,200)", "normal(1,-300)"}) {
     const Record record = run(kernel, std::string("merge parts=3 rows=2 dv=8 lse_parts=") + lse + "@2");
-    EXPECT_EQ(record.verdict.kind, CaseVerdict::kUnclassified) << lse;
+    EXPECT_EQ(record.verdict.mode, "exponent_overflow") << lse;
     EXPECT_EQ(rejected(record, "o"), 16) << lse;
   }
 }
@@ -57,10 +60,10 @@ TEST_F(OpMutant, AnUnguardedEmptyPartGivesNanWhereTheStateIsEmptyToo) {
   EXPECT_EQ(run(kernel, "merge parts=3 rows=2 dv=8").verdict.kind, CaseVerdict::kClean);
   EXPECT_EQ(run(kernel, "merge parts=3 dv=8 set=lse_parts[2,0]:-inf").verdict.kind, CaseVerdict::kClean);
   const Record first = run(kernel, "merge parts=3 rows=2 dv=8 set=lse_parts[0,1]:-inf");
-  EXPECT_EQ(first.verdict.kind, CaseVerdict::kUnclassified);
+  EXPECT_EQ(first.verdict.mode, "nan_empty_extent");
   EXPECT_EQ(rejected(first, "o"), 8);
   EXPECT_EQ(rejected(first, "lse"), 1);
-  EXPECT_EQ(run(kernel, "merge parts=2 dv=8 lse_parts=part_holes(1)").verdict.kind, CaseVerdict::kUnclassified);
+  EXPECT_EQ(run(kernel, "merge parts=2 dv=8 lse_parts=part_holes(1)").verdict.mode, "nan_empty_extent");
 }
 
 TEST_F(OpMutant, ASumInAnotherOrderEachTimeIsSoundInEveryRunAndFoundByTheSecond) {
@@ -68,7 +71,7 @@ TEST_F(OpMutant, ASumInAnotherOrderEachTimeIsSoundInEveryRunAndFoundByTheSecond)
   const Case c = parse_case("softmax rows=3 n=300 dtype=fp32 lse=e");
   EXPECT_EQ(run_case(c, kernel, *runner_).verdict.kind, CaseVerdict::kClean);
   const Record record = run_case(c, kernel, *runner_, Level::kT1, {.runs = 2});
-  EXPECT_EQ(record.verdict.kind, CaseVerdict::kUnclassified);
+  EXPECT_EQ(record.verdict.mode, "race");
   EXPECT_EQ(record.verdict.level, "invariant");
   EXPECT_NE(record.verdict.evidence.find("between runs on the same bytes"), std::string::npos)
       << record.verdict.evidence;
@@ -76,18 +79,23 @@ TEST_F(OpMutant, ASumInAnotherOrderEachTimeIsSoundInEveryRunAndFoundByTheSecond)
   EXPECT_EQ(run_case(c, "softmax_online_fp32", *runner_, Level::kT1, {.runs = 4}).verdict.kind, CaseVerdict::kClean);
 }
 
-TEST_F(OpMutant, TheCuratedCasesFindEveryOne) {
-  const std::vector<Case> edge = suite_cases("edge");
+TEST_F(OpMutant, TheCuratedCasesOrAWitnessFindEveryOne) {
+  std::vector<Case> cases = suite_cases("edge");
+  for (const Mode* mode : all_modes()) {
+    std::ifstream in(find_data_file("failure_catalog/" + std::string(mode->name) + "/witness.case"));
+    for (std::string line; std::getline(in, line);) cases.push_back(parse_case(line));
+  }
   std::set<std::string> found, mutants;
   for (const KernelIdentity& kernel : runner_->kernels()) {
     if (!kernel.mutant || kernel.device || kernel.op == "attention") continue;
     mutants.insert(kernel.name);
-    for (const Case& c : edge)
-      if (takes(kernel, c) &&
-          run_case(c, kernel.name, *runner_, Level::kT1, {.runs = 2}).verdict.kind == CaseVerdict::kUnclassified) {
-        found.insert(kernel.name);
-        break;
-      }
+    for (const Case& c : cases) {
+      if (!takes(kernel, c)) continue;
+      const CaseVerdict verdict = run_case(c, kernel.name, *runner_, Level::kT1, {.runs = 2}).verdict.kind;
+      if (verdict != CaseVerdict::kUnclassified && verdict != CaseVerdict::kFinding) continue;
+      found.insert(kernel.name);
+      break;
+    }
   }
   EXPECT_GE(mutants.size(), 3U);
   EXPECT_EQ(found, mutants);

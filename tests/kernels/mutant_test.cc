@@ -69,12 +69,60 @@ const std::vector<Reach>& reaches() {
       {"split_bf16_partial_lse_in_bf16", "sq=3 skv=1 d=16 scale=0", "sq=3 skv=1000 d=16", true},
       {"split_bf16_partial_output_in_bf16", "sq=3 skv=1 d=16", "sq=3 skv=1000 d=16"},
       {"split_bf16_split_lost", "sq=3 skv=256 d=16", "sq=3 skv=257 d=16", true},
+      // M01-M09
+      {"naive_bf16_empty_row_divided", "sq=3 skv=300 d=16", "sq=3 skv=2 d=16 mask=causal"},
+      {"fa1_bf16_own_tile_unguarded", "sq=3 skv=300 d=16", "sq=70 skv=70 d=16 window=2,2", true},
+      {"split_bf16_empty_splits_merged", "sq=3 skv=300 d=16", "sq=3 skv=2 d=16 mask=causal", true},
+      {"fa2_bf16_tail_values_loaded", "sq=3 skv=300 d=16",
+       "b=2 sq=2 skv=30 d=16 batch=padded q_lens=2,1 kv_lens=30,17"},
+      {"paged_vllm_bf16_page_tail_loaded", "sq=3 skv=32 d=16 kv=vllm page=16", "sq=3 skv=20 d=16 kv=vllm page=16"},
+      {"naive_bf16_masked_value_weighed", "sq=3 skv=300 d=16 mask=causal", ""},
+      {"naive_fp16_mask_added", "sq=3 skv=300 d=16 mask=causal dtype=fp16", ""},
+      {"naive_fp16_raw_score_range", "sq=3 skv=300 d=16 dtype=fp16", ""},
+      {"fa2_fp16_accumulator_range", "sq=3 skv=300 d=16 dtype=fp16", ""},
+      {"fa3_e4m3_folded_query_range", "sq=3 skv=128 d=16 dtype=e4m3", ""},
+      {"naive_bf16_shift_rounded_twice", "sq=3 skv=300 d=16 scale=0", ""},
+      {"naive_fp32_no_shift", "sq=3 skv=300 d=16 dtype=fp32 scale=0", "sq=3 skv=300 d=16 dtype=fp32", true},
+      {"fa2_bf16_tail_lane_scored_zero", "sq=3 skv=300 d=16", ""},
+      {"fa3_e4m3_unclamped_p", "sq=3 skv=128 d=16 dtype=e4m3", ""},
+      {"fa2_bf16_zero_channel_scale", "sq=3 skv=300 d=16", ""},
+      {"fa4_fp16_zero_row_scale", "sq=3 skv=300 d=16 dtype=fp16", ""},
+      {"naive_e4m3_nan_code_decoded", "sq=3 skv=300 d=16 dtype=e4m3", ""},
+      {"naive_fp16_output_clamped", "sq=3 skv=300 d=16 dtype=fp16", ""},
+      {"fa1_bf16_false_max", "sq=3 skv=1 d=16", ""},
+      {"naive_bf16_mask_filled", "sq=3 skv=300 d=16 mask=causal", ""},
+      {"fa2_bf16_odd_row_unstored", "sq=4 skv=300 d=16", "sq=3 skv=300 d=16", true},
+      {"split_fp16_empty_row_unstored", "sq=3 skv=300 d=16 dtype=fp16", "sq=3 skv=2 d=16 mask=causal dtype=fp16", true},
+      {"naive_bf16_odd_head_unstored", "hq=2 sq=3 skv=30 d=16", "hq=3 sq=3 skv=30 d=16", true},
+      {"fa2_bf16_empty_row_mean", "sq=3 skv=300 d=16", "sq=3 skv=2 d=16 mask=causal"},
+      {"fa2_fp16_empty_lse_other_sign", "sq=3 skv=300 d=16 dtype=fp16", ""},
+      {"paged_flashinfer_bf16_empty_lse_finite", "sq=3 skv=30 d=16 kv=nhd page=16", ""},
+      // M26
+      {"fa3_e4m3_small_factor_flushed", "sq=3 skv=128 d=16 dtype=e4m3 descale=head", ""},
+      {"naive_e4m3_subnormal_codes", "", "sq=3 skv=300 d=16 dtype=e4m3", true},
+      // M28-M30
+      {"fa3_e4m3_factor_of_query_head", "hq=4 hkv=2 sq=3 skv=128 d=16 dtype=e4m3",
+       "hq=4 hkv=2 sq=3 skv=128 d=16 dtype=e4m3 descale=head"},
+      {"naive_e4m3_factor_of_first_block", "sq=3 skv=300 d=16 dtype=e4m3 descale=block scale_block=512",
+       "sq=3 skv=300 d=16 dtype=e4m3 descale=block scale_block=32", true},
+      {"naive_e5m2_factor_per_128", "sq=3 skv=300 d=16 dtype=e5m2 descale=block scale_block=128",
+       "sq=3 skv=300 d=16 dtype=e5m2 descale=block scale_block=32", true},
+      {"paged_vllm_bf16_split_lanes_swapped", "sq=3 skv=30 d=16 kv=vllm page=16", "sq=3 skv=30 d=16 kv=vllm_x page=16", true},
+      {"fa2_bf16_pairs_halved", "sq=3 skv=300 d=2", "sq=3 skv=300 d=16", true},
+      {"fa4_bf16_columns_swizzled", "sq=3 skv=300 d=16 dv=1", "sq=3 skv=300 d=16"},
+      {"split_bf16_merge_order_varies", "sq=3 skv=256 d=16", ""},
+      {"fa2_bf16_stale_value_tile", "sq=3 skv=128 d=16", ""},
+      {"paged_vllm_bf16_stale_lengths", "sq=3 skv=30 d=16 kv=vllm page=16", ""},
+      {"paged_split_bf16_stale_table", "sq=3 skv=30 d=16 kv=vllm page=16", ""},
   };
   return all;
 }
 
 std::string base_of(const std::string& mutant) {
-  for (const std::string base : {"fa2_bf16", "fa3_e4m3", "split_bf16"})
+  for (const std::string base :
+       {"fa1_bf16", "fa2_bf16", "fa2_fp16", "fa3_e4m3", "fa4_bf16", "fa4_fp16", "naive_bf16", "naive_fp16", "naive_fp32",
+        "naive_e4m3", "naive_e5m2", "paged_flashinfer_bf16", "paged_split_bf16", "paged_vllm_bf16", "split_bf16",
+        "split_fp16"})
     if (mutant.starts_with(base + "_")) return base;
   return {};
 }

@@ -1,0 +1,82 @@
+// M09: rows without an admissible key hold another value than the declared one.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <string>
+#include <vector>
+
+#include "failure_catalog/row_extent.h"
+#include "failure_catalog/second_run.h"
+
+namespace assay {
+namespace {
+
+/// All elements of o, or y, of the row are close to these.
+bool close(const Scene& scene, std::size_t row, const std::vector<double>& expected) {
+  const OutputTruth& truth = scene.evaluation.truth.outputs.front();
+  const std::size_t per_row = truth.element.size() / scene.evaluation.truth.rows.size();
+  for (std::size_t c = 0; c < per_row; ++c) {
+    const double value = scene.outputs.front().view().value(truth.element[row * per_row + c]);
+    if (!(std::abs(value - expected[c]) <= 0.01 * std::abs(expected[c]) + 1e-6)) return false;
+  }
+  return true;
+}
+
+std::vector<double> mean_of_values(const Scene& scene, std::size_t row) {
+  AttentionView* view = scene.attention();
+  if (view == nullptr) return {};
+  const AttentionRow& at = view->row(row);
+  std::vector<double> mean(static_cast<std::size_t>(view->problem.params().dim_v), 0.0), v(mean.size());
+  const std::int64_t keys = view->problem.kv_len(at.batch);
+  for (std::int64_t key = 0; key < keys; ++key) {
+    view->problem.load_v(at.batch, view->problem.kv_head(at.head), key, v);
+    for (std::size_t c = 0; c < v.size(); ++c)
+      mean[c] += view->problem.value_factor(at, key) * v[c] / static_cast<double>(keys);
+  }
+  return mean;
+}
+
+/// What the row's first output is.
+std::string value_of(const Scene& scene, std::size_t row) {
+  const OutputMeasure& o = scene.measurement.outputs.front();
+  if (o.rows[row].zero == o.rows[row].judged) return "zero";
+  if (o.rows[row].nan == o.rows[row].judged) return "NaN";
+  if (const std::vector<double> mean = mean_of_values(scene, row); !mean.empty() && close(scene, row, mean))
+    return "the mean of V";
+  const auto n = static_cast<std::size_t>(o.rows[row].judged);
+  if (scene.c.op == "softmax" && close(scene, row, std::vector<double>(n, 1 / static_cast<double>(n)))) return "1 / n";
+  return "something else";
+}
+
+std::string lse_of(const Scene& scene, std::size_t row) {
+  for (std::size_t k = 0; k < scene.outputs.size(); ++k) {
+    const OutputTruth& truth = scene.evaluation.truth.outputs[k];
+    if (truth.layout.role == "lse")
+      return fmt::format(", its LSE {:.6g}", scene.outputs[k].view().value(truth.element[row]));
+  }
+  return {};
+}
+
+/// Signature: everything that is rejected lies in rows without a key, and none of it is a NaN that nobody declared.
+std::optional<Diagnosis> detect(const Scene& scene) {
+  bool empty = true, nan = false;
+  for_each_rejected(scene, [&](std::size_t k, std::size_t i, std::uint64_t code) {
+    const OutputTruth& truth = scene.evaluation.truth.outputs[k];
+    const RowFacts& facts = scene.evaluation.truth.rows[static_cast<std::size_t>(truth.row[i])];
+    empty = empty && facts.keys == 0;
+    nan = nan || is_nan(truth.layout.format, code);
+  });
+  const std::vector<std::size_t> bad = failing_rows(scene.measurement);
+  if (bad.empty() || !empty || nan) return std::nullopt;
+  return Diagnosis{0.98,
+                   fmt::format("convention: {} rows without an admissible key are wrong, and no others; {} is {}{}",
+                               bad.size(), row_name(scene, bad[0]), value_of(scene, bad[0]), lse_of(scene, bad[0]))};
+}
+
+const RegisterMode kRegister(
+    {.name = "empty_set_contract", .id = "M09", .title = "Another value for rows without a key", .detect = detect});
+
+}  // namespace
+}  // namespace assay
