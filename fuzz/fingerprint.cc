@@ -299,9 +299,9 @@ std::vector<Trait> fingerprint(Runner& runner, const KernelIdentity& kernel) {
       masked_nan(k, "k"),
       masked_nan(k, "v"),
       determinism(k),
-      invariance(k, "alone or in a batch", "hq=2 skv=600 d=64", "b=5 hq=2 skv=600 d=64"),
+      invariance(k, "alone or in a batch", "hq=2 skv=300 d=64", "b=5 hq=2 skv=300 d=64"),
       invariance(k, "one query or many", "skv=300 d=64", "sq=150 skv=300 d=64"),
-      invariance(k, "one head or many", "skv=300 d=64", "hq=8 skv=600 d=64")};
+      invariance(k, "one head or many", "skv=300 d=64", "hq=8 skv=300 d=64")};
 }
 
 }  // namespace assay

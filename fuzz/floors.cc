@@ -188,10 +188,10 @@ FaultFloor ghost_key(std::int64_t keys, const std::string& kernel, Runner& runne
 
 FaultFloor scale_by_lse(std::int64_t keys, const std::string& kernel, Runner& runner, Level highest) {
   Bench bench(fmt::format("attention sq=8 skv={} d=128 scale=1 window=0,0 q=probe@1 k=logit_offset(64,0)@2 "
-                          "v=small_integers@1",
+                          "v=integers(1,8)@1",
                           keys),
               kernel, runner, highest);
-  bench.report.fault = "scale off by 1e-4";
+  bench.report.fault = "scale off by 1e-4, one key";
   plant(bench, "scale error", kScaleFault);
   bench.run_mutant("scale_off_1e-4");
   return bench.report;
@@ -233,17 +233,9 @@ FaultFloor scale_without_lse(std::int64_t keys, const std::string& kernel, Runne
 }  // namespace
 
 std::int64_t single_valued(const Evaluation& evaluation, std::size_t output) {
-  const OutputTruth& truth = evaluation.truth.outputs[output];
-  const Format format = truth.layout.format;
   std::int64_t single = 0;
-  for (std::size_t i = 0; i < truth.element.size(); ++i) {
-    const std::uint64_t right = encode(format, truth.mid[i]);
-    const bool zero = decode(format, right) == 0;
-    const std::uint64_t up = zero ? next_up(format, encode(format, 0)) : next_up(format, right);
-    const std::uint64_t down = zero ? next_down(format, encode(format, 0)) : next_down(format, right);
-    single += accepted(evaluation, output, i, right) && !accepted(evaluation, output, i, up) &&
-              !accepted(evaluation, output, i, down);
-  }
+  for (const Acceptance& set : judged_level(evaluation, Level::kT2).outputs[output].sets)
+    single += set.classes == kNumber && encode(set.format, set.low) == encode(set.format, set.high);
   return single;
 }
 

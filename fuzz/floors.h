@@ -28,7 +28,9 @@ struct FloorRuns {
 };
 
 struct FaultFloor {
-  std::string fault;  ///< "dropped key", "ghost key", "scale off by 1e-4", ", without LSE" where LSE is not asked
+  /// "dropped key"; "ghost key"; "scale off by 1e-4, one key" per row, which only its LSE can show; "scale off by 1e-4,
+  /// without LSE"
+  std::string fault;
   std::int64_t keys = 0;
   std::string kernel, case_line;
   Level level = Level::kT0;       ///< the highest that the declaration reaches
@@ -40,7 +42,7 @@ struct FaultFloor {
   std::vector<FloorRuns> runs;
 };
 
-/// Elements of an output that accept one code, both zeros counting as one.
+/// Elements of an output whose set at the highest level holds one code.
 std::int64_t single_valued(const Evaluation& evaluation, std::size_t output);
 
 /// The three faults for one number of keys (a multiple of 2,048) and one kernel of 16-bit inputs. `runner` runs the

@@ -6,6 +6,8 @@
 #include <algorithm>
 
 #include "cases/materialize.h"
+#include "failure_catalog/scene.h"
+#include "fuzz/kernel_experiment.h"
 #include "kernels/worker.h"
 
 namespace assay {
@@ -125,6 +127,34 @@ TEST(Tomography, SaysWhoseKeysWereUsed) {
   EXPECT_EQ(origins[0], "b 0 h 0: weight from kv head 1 of sequence 0 (its own: kv head 0 of sequence 0)");
   EXPECT_FALSE(texts(*t).empty());  // right keys, other weights
   for (const RowWeights& row : t->rows) EXPECT_TRUE(row.right_keys());
+}
+
+// What the classifier asks for where modes of key sets and of weights explain an output equally well.
+TEST(Tomography, AnswersAFailingScene) {
+  const std::unique_ptr<Runner> runner = mutants();
+  const auto evidence = [&](const std::string& line, const std::string& kernel, bool can_ask) {
+    const Case c = parse_case(line);
+    const Problem problem = materialize(c);
+    const RunOutcome run = runner->run(kernel, problem.params, problem.inputs, problem.outputs);
+    const Evaluation evaluation = op_named(c.op).evaluate(problem, run.declared, Level::kT1);
+    const Measurement measured = measure(evaluation, run.outputs);
+    KernelExperiment experiment(*runner, kernel, problem);
+    return key_evidence(
+        Scene(c, problem, run.declared, evaluation, measured, run.outputs, can_ask ? &experiment : nullptr));
+  };
+  const std::string line = "attention sq=3 skv=200 d=64";
+  const auto dropped = evidence(line, "fa2_bf16_key_of_128_dropped", true);
+  ASSERT_TRUE(dropped);
+  EXPECT_TRUE(dropped->wrong_keys);
+  EXPECT_FALSE(dropped->right_keys);
+  EXPECT_EQ(dropped->text.find("weight tomography (4 runs): rows 0..2 (b 0 h 0): key 127 missing"), 0U)
+      << dropped->text;
+  const auto scaled = evidence(line, "fa2_bf16_scale_off_1e-3", true);
+  ASSERT_TRUE(scaled);
+  EXPECT_TRUE(scaled->right_keys);
+  EXPECT_FALSE(scaled->wrong_keys);
+  EXPECT_FALSE(evidence(line, "fa2_bf16_scale_off_1e-3", false));
+  EXPECT_FALSE(evidence("attention sq=3 skv=2000 d=64", "fa2_bf16_scale_off_1e-3", true));  // 32 runs are too many
 }
 
 TEST(Tomography, SaysWhyACaseHasNone) {

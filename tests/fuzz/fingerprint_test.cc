@@ -45,7 +45,8 @@ TEST(Fingerprint, TellsKernelsApart) {
   EXPECT_EQ(tiles["empty row"].measured, "o 0, LSE -inf");
   EXPECT_EQ(tiles["LSE base"].measured, "e");
   EXPECT_EQ(tiles["repeated runs"].measured, "same bits");
-  EXPECT_EQ(tiles["alone or in a batch"].measured, "same bits");
+  for (const char* name : {"alone or in a batch", "one query or many", "one head or many"})
+    EXPECT_EQ(tiles[name].measured, "same bits") << name;
 }
 
 TEST(Fingerprint, ShowsWhatAFaultBends) {
