@@ -233,8 +233,9 @@ FaultFloor scale_without_lse(std::int64_t keys, const std::string& kernel, Runne
 }  // namespace
 
 std::int64_t single_valued(const Evaluation& evaluation, std::size_t output) {
+  const JudgedLevel level = judged_level(evaluation, Level::kT2);
   std::int64_t single = 0;
-  for (const Acceptance& set : judged_level(evaluation, Level::kT2).outputs[output].sets)
+  for (const Acceptance& set : level.outputs[output].sets)
     single += set.classes == kNumber && encode(set.format, set.low) == encode(set.format, set.high);
   return single;
 }

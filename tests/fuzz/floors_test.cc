@@ -84,15 +84,17 @@ TEST(Floors, ALostKeyIsSeenExactlyWhereTheRowWithoutItLeavesTheSet) {
   EXPECT_GE(seen_lse, 100);
 }
 
-TEST(Floors, ASetIsSingleValuedOnlyIfBothNeighboursAreRejected) {
+TEST(Floors, ASetIsSingleValuedOnlyIfItHoldsOneCode) {
   const Problem exact =
       materialize(parse_case("attention sq=4 skv=64 d=64 scale=1 q=cover_row k=cover_key(4) v=integers(1,16)@1"));
-  const Problem plain = materialize(parse_case("attention sq=4 skv=64 d=64"));
+  const Problem plain = materialize(parse_case("attention sq=40 skv=600 d=64"));
   const Kernel& kernel = *find_kernel("fa2_bf16");
   const Op& op = op_named("attention");
   EXPECT_EQ(single_valued(op.evaluate(exact, kernel.declared(exact.params), Level::kT1), 0), 256);
   EXPECT_EQ(single_valued(op.evaluate(exact, {}, Level::kT1), 0), 0);
-  EXPECT_LT(single_valued(op.evaluate(plain, kernel.declared(plain.params), Level::kT1), 0), 256);
+  const std::int64_t most = single_valued(op.evaluate(plain, kernel.declared(plain.params), Level::kT1), 0);
+  EXPECT_LT(most, 40 * 64);
+  EXPECT_GT(most, 32 * 64);
 }
 
 }  // namespace
