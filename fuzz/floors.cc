@@ -125,22 +125,20 @@ FaultFloor dropped_key(std::int64_t keys, const std::string& kernel, Runner& run
   FaultFloor& report = bench.report;
   report.fault = "dropped key";
   std::vector<std::int64_t> rows_of_key(static_cast<std::size_t>(keys), 0);
-  for (double share = 1; share >= 0x1p-12; share /= 2) {
-    const std::vector<LostKeys> lost = visible_losses(bench.problem, bench.evaluation.truth, bench.judged, share);
-    std::vector<std::int64_t> seen(report.outputs.size(), 0);
-    for (const LostKeys& row : lost)
-      for (std::size_t i = 0; i < row.keys.size(); ++i) {
-        if (share == 1) ++rows_of_key[static_cast<std::size_t>(row.keys[i])];
-        seen[0] += row.seen_in_o[i];
-        if (seen.size() > 1) seen[1] += row.seen_in_lse[i];
+  for (FloorOfOutput& output : report.outputs) output.smallest = 0;
+  for (const LostKeys& row : visible_losses(bench.problem, bench.evaluation.truth, bench.judged, 0x1p-12))
+    for (std::size_t i = 0; i < row.keys.size(); ++i) {
+      ++rows_of_key[static_cast<std::size_t>(row.keys[i])];
+      for (std::size_t k = 0; k < report.outputs.size(); ++k) {
+        FloorOfOutput& output = report.outputs[k];
+        const double least = k == 0 ? row.least_in_o[i] : row.least_in_lse[i];
+        output.positions += least <= 1;
+        output.smallest = std::max(output.smallest, least);
       }
-    bool any = false;
-    for (std::size_t k = 0; k < seen.size(); ++k) {
-      FloorOfOutput& output = report.outputs[k];
-      if (share == 1) output.positions = seen[k], output.proven = seen[k] == keys;
-      if (seen[k] == keys) output.smallest = share, any = true;
     }
-    if (!any) break;
+  for (FloorOfOutput& output : report.outputs) {
+    output.proven = output.positions == keys;
+    if (!output.proven) output.smallest = kNone;
   }
   report.covered = std::count(rows_of_key.begin(), rows_of_key.end(), 1);
 

@@ -20,6 +20,13 @@ bool rejected(const JudgedOutput& judged, std::size_t i, double moved) {
   return std::isfinite(centre) && !accepts(judged.sets[i], encode(judged.sets[i].format, centre + moved));
 }
 
+template <class Seen>
+double least_share(double smallest, const Seen& seen) {
+  double least = LostKeys::kUnseen;
+  for (double share = 1; share >= smallest && seen(share); share /= 2) least = share;
+  return least;
+}
+
 /// A row's keys with their weights over the whole denominator, the sink's included.
 struct Weights {
   std::vector<std::int32_t> keys;
@@ -47,7 +54,8 @@ bool weigh(const AttentionProblem& problem, const AttentionRow& row, Counterfact
 
 }  // namespace
 
-std::vector<LostKeys> visible_losses(const Problem& raw, const Truth& truth, const JudgedLevel& level, double share) {
+std::vector<LostKeys> visible_losses(const Problem& raw, const Truth& truth, const JudgedLevel& level,
+                                     double smallest) {
   const AttentionProblem problem(raw);
   Counterfactual counterfactual(problem);
   const auto dv = static_cast<std::size_t>(problem.params().dim_v);
@@ -69,17 +77,22 @@ std::vector<LostKeys> visible_losses(const Problem& raw, const Truth& truth, con
     LostKeys& out = all[r];
     for (std::size_t i = 0; i < w.keys.size(); ++i) {
       if (!(w.p[i] > kInSupport)) continue;
-      const double lost = share * w.p[i], factor = problem.value_factor(row, w.keys[i]), left = 1 - lost;
-      bool in_o = false;
-      for (std::size_t c = 0; c < dv && !in_o; ++c) {
-        const double moved = left > 0 ? lost * (o[c] - factor * value(i)[c]) / left : -o[c];
-        in_o = rejected(level.outputs[0], r * dv + c, moved);
-      }
+      const double factor = problem.value_factor(row, w.keys[i]);
+      const auto seen_in_o = [&](double share) {
+        const double lost = share * w.p[i], left = 1 - lost;
+        for (std::size_t c = 0; c < dv; ++c) {
+          const double moved = left > 0 ? lost * (o[c] - factor * value(i)[c]) / left : -o[c];
+          if (rejected(level.outputs[0], r * dv + c, moved)) return true;
+        }
+        return false;
+      };
+      const auto seen_in_lse = [&](double share) {
+        const double kept = 1 - share * w.p[i] / w.counted;
+        return level.outputs.size() > 1 && rejected(level.outputs[1], r, kept > 0 ? unit * log64(kept) : -kInf);
+      };
       out.keys.push_back(w.keys[i]);
-      out.seen_in_o.push_back(in_o);
-      const double kept = 1 - lost / w.counted;
-      out.seen_in_lse.push_back(level.outputs.size() > 1 &&
-                                rejected(level.outputs[1], r, kept > 0 ? unit * log64(kept) : -kInf));
+      out.least_in_o.push_back(least_share(smallest, seen_in_o));
+      out.least_in_lse.push_back(least_share(smallest, seen_in_lse));
     }
   }
   return all;

@@ -9,18 +9,19 @@
 
 namespace assay {
 
-/// Keys of one judged row with a weight above 2^-60, ascending, and whether their loss leaves the acceptance sets of o
-/// and of the LSE.
+/// Keys of one judged row with a weight above 2^-60, ascending, and the smallest part of each one's weight, 1 or 2^-n,
+/// whose loss leaves the acceptance sets of o, of the LSE: kUnseen if not even the whole does.
 struct LostKeys {
+  static constexpr double kUnseen = 2;
   std::vector<std::int32_t> keys;
-  std::vector<bool> seen_in_o, seen_in_lse;
+  std::vector<double> least_in_o, least_in_lse;
 };
 
 /// Parallel to Truth::rows. A kernel that loses `share` of key j's weight p_j gives
 ///   o' = (o - share p_j f_j v_j) / (1 - share p_j)        lse' = lse + ln(1 - share p_j)
-/// (with a sink the LSE's term counts what the LSE counts), moved by how far the level's centre is from the truth. Rows
-/// without a softmax have no keys.
+/// (with a sink the LSE's term counts what the LSE counts), moved by how far the level's centre is from the truth.
+/// Shares are halved from 1 down to `smallest`, while they are seen. Rows without a softmax have no keys.
 std::vector<LostKeys> visible_losses(const Problem& problem, const Truth& truth, const JudgedLevel& level,
-                                     double share);
+                                     double smallest);
 
 }  // namespace assay
