@@ -44,4 +44,10 @@ AttentionView* Scene::attention() const {
   return attention_.get();
 }
 
+KernelReplay* Scene::replay() const {
+  if (replay_ == nullptr && attention() != nullptr)
+    replay_ = std::make_unique<KernelReplay>(attention_->problem, declared);
+  return replay_.get();
+}
+
 }  // namespace assay

@@ -28,8 +28,8 @@ struct ReplayKey {
 /// What a kernel does otherwise than declared; the default is nothing. A format kFp32 rounds nothing more.
 struct Deviation {
   // Logits.
-  double scale = 1;                                         ///< multiplies the softmax scale
-  std::function<double(const ReplayKey&)> logit = nullptr;  ///< the natural logit
+  double scale = 1;                                                              ///< multiplies the softmax scale
+  std::function<double(const AttentionRow&, const ReplayKey&)> logit = nullptr;  ///< the natural logit
   bool masked_too = false;             ///< masked keys of the visited tiles have a logit too, which `logit` gives
   Format score_store = Format::kFp32;  ///< of S
   Format score_sum = Format::kFp32;    ///< of q.k after every block of the MMA, or every product of a scalar kernel
@@ -59,7 +59,8 @@ struct Deviation {
   bool sink_in_parts = false;                    ///< every split takes the sink among its keys too
   std::function<double(double)> reciprocal = nullptr, log2 = nullptr;
   Format reciprocal_store = Format::kFp32;
-  std::function<double(std::int64_t key)> value_factor = nullptr;
+  std::function<double(const AttentionRow&, std::int64_t key)> value_factor = nullptr;
+  double gain = 1;                 ///< of O
   bool cast_before_scale = false;  ///< O is rounded to the output format before its value factor
   bool output_truncated = false;
   double lse_factor = 1;

@@ -55,7 +55,7 @@ KernelReplay::Part KernelReplay::finish(const Row& row, const Deviation& d, cons
   for (double& o : part.o) {
     o *= inverse;
     if (d.cast_before_scale) o = stored(params_.output, o);
-    o *= factor;
+    o *= factor * d.gain;
     if (is_part && d.part_o != Format::kFp32) o = stored(d.part_o, o);
   }
   part.lse = is_part ? stored(d.part_lse, end.lse * d.part_lse_factor)

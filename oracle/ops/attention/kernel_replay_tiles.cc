@@ -38,7 +38,7 @@ void KernelReplay::logits(const Row& row, const Deviation& d, std::int64_t first
     key.score = d.score_store == Format::kFp32 ? key.score : stored(d.score_store, key.score);
     const double factor = key.scale_q * key.k_scale;
     if (d.logit) {
-      const double x = d.logit(key);
+      const double x = d.logit(row.at, key);
       s.x[c] = f32(on_score_ ? x : row.scale > 0 ? x / row.scale : 0.0);
     } else if (!on_score_) {
       s.x[c] = f32(factor < 0 ? -key.score : factor > 0 ? key.score : 0.0);
@@ -69,10 +69,9 @@ void KernelReplay::weigh(const Row& row, const Deviation& d, float frame, State&
   s.p.assign(s.x.size(), 0.0F);
   for (std::size_t c = 0; c < s.x.size(); ++c) {
     if (!s.keep[c]) continue;
-    const bool plain = d.unshifted && d.unshifted(s.first + static_cast<std::int64_t>(c));
-    float y = on_score_ ? (s.x[c] - frame) * unit
+    const float y = on_score_
+                        ? (s.x[c] - frame) * unit
                         : f32(static_cast<double>(s.x[c]) * static_cast<double>(unit) - static_cast<double>(shift));
-    if (plain) y = s.x[c] * unit;
     float p = d.exp2 ? f32(d.exp2(static_cast<double>(y))) : exp2_f32(static_cast<double>(y));
     if (d.weight_gain) p *= f32(d.weight_gain(static_cast<std::int64_t>(c)));
     p *= offset;
@@ -117,7 +116,7 @@ void KernelReplay::add_values(const Row& row, const Deviation& d, const State& s
 }
 
 double KernelReplay::value_factor(const Row& row, const Deviation& d, std::int64_t key) const {
-  if (d.value_factor) return d.value_factor(key);
+  if (d.value_factor) return d.value_factor(row.at, key);
   return problem_.has_value_factor() ? problem_.value_factor(row.at, key) : 1.0;
 }
 

@@ -12,6 +12,7 @@ namespace assay {
 namespace {
 
 constexpr float kInf = std::numeric_limits<float>::infinity();
+constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
 constexpr double kLog2E = 0x1.71547652b82fep+0, kLn2 = 0x1.62e42fefa39efp-1;
 
 float f32(double x) { return static_cast<float>(x); }
@@ -55,6 +56,11 @@ RowOutput SoftmaxReplay::row(const SoftmaxRow& row, const std::vector<std::int32
   };
   float m = -kInf;
   std::array<float, 4> l{};
+  const auto steps = static_cast<std::size_t>(p.step_count());
+  RowOutput out{std::vector<double>(static_cast<std::size_t>(p.n), 0.0)};
+  out.m.assign(steps, kNone), out.l.assign(steps, kNone);
+  const auto sum_of = [&] { return static_cast<double>((l[0] + l[1]) + (l[2] + l[3])); };
+  const double natural = on_score_ ? 1.0 : size * d.scale;
   for (std::size_t at = 0; at < x.size();) {
     const std::int64_t first = key(at) / tile_ * tile_;
     std::size_t end = at;
@@ -69,14 +75,14 @@ RowOutput SoftmaxReplay::row(const SoftmaxRow& row, const std::vector<std::int32
       lane = stored(d.l_key, lane + weight(x[at], m, key(at) >= last));
     }
     for (float& lane : l) lane = stored(d.l_tile, lane);
+    for (auto step = static_cast<std::size_t>(first / tile_); step < steps; ++step)
+      out.m[step] = static_cast<double>(m) * natural, out.l[step] = sum_of();
   }
-  const auto sum = static_cast<double>((l[0] + l[1]) + (l[2] + l[3]));
+  const double sum = sum_of();
   const double inverse = (d.reciprocal ? d.reciprocal(sum) : 1 / sum) * d.gain;
-  RowOutput out{std::vector<double>(static_cast<std::size_t>(p.n), 0.0)};
   for (std::size_t k = 0; k < x.size(); ++k)
     out.o[static_cast<std::size_t>(key(k))] = static_cast<double>(weight(x[k], m, key(k) >= last)) * inverse;
-  const double max = static_cast<double>(m) * (on_score_ ? 1.0 : size * d.scale);
-  const double lse = max + (d.log2 ? d.log2(sum) : log64(sum) * kLog2E) * kLn2;
+  const double lse = static_cast<double>(m) * natural + (d.log2 ? d.log2(sum) : log64(sum) * kLog2E) * kLn2;
   out.lse = static_cast<double>(stored(d.lse_store, f32(lse * d.lse_factor / (p.lse == LseBase::kTwo ? kLn2 : 1.0))));
   return out;
 }
@@ -88,10 +94,15 @@ std::optional<RowOutput> SoftmaxReplay::predict(std::size_t index, const Softmax
   if (!classified.has_numbers) return std::nullopt;
   const RowOutput nominal = row(read, classified.finite, {});
   RowOutput out = row(read, classified.finite, d);
-  if (out.o == nominal.o && out.lse == nominal.lse) return std::nullopt;
+  if (out.o == nominal.o && out.lse == nominal.lse && out.l == nominal.l) return std::nullopt;
   for (std::size_t c = 0; c < out.o.size(); ++c)
     out.o[c] += truth.outputs[0].mid[index * out.o.size() + c] - nominal.o[c];
+  const std::size_t states = out.m.size(), first = problem_.lse() != nullptr ? 2 : 1;
   if (problem_.lse() != nullptr) out.lse += truth.outputs[1].mid[index] - nominal.lse;
+  for (std::size_t step = 0; step < states; ++step) {
+    out.m[step] += truth.outputs[first].mid[index * states + step] - nominal.m[step];
+    out.l[step] += truth.outputs[first + 1].mid[index * states + step] - nominal.l[step];
+  }
   return out;
 }
 
