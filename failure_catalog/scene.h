@@ -57,6 +57,8 @@ class Scene {
   const Trial& trial() const;
   /// Null for other ops than attention.
   AttentionView* attention() const;
+  /// Unit roundoff of P's format, 0 if it is not rounded.
+  double p_unit() const;
   /// Replays under the declared arithmetic; null for other ops than attention.
   KernelReplay* replay() const;
 

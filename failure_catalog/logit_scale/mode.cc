@@ -94,8 +94,30 @@ std::vector<Supposition> hypotheses(const Scene& scene) {
   return all.take();
 }
 
-const RegisterMode kRegister(
-    {.name = "logit_scale", .id = "M18", .title = "Logits multiplied by another factor", .hypotheses = hypotheses});
+/// dO/dt for the softmax scale times 1 + t, by differences of the exact answer: sum p_j s_j v_j - (sum p_j s_j) o where
+/// nothing stands behind the scale.
+std::vector<Tangent> tangents(const Scene& scene) {
+  if (scene.attention() == nullptr) return {};
+  const auto slope = [&scene](std::size_t index) -> std::optional<RowOutput> {
+    AttentionView& view = *scene.attention();
+    const AttentionRow& row = view.row(index);
+    const std::vector<std::int32_t> keys = view.keys(index);
+    if (keys.empty()) return std::nullopt;
+    constexpr double kStep = 0x1p-12;
+    RowOutput up = view.counterfactual.attend(row, keys, {.gain = 1 + kStep});
+    const RowOutput down = view.counterfactual.attend(row, keys, {.gain = 1 - kStep});
+    for (std::size_t c = 0; c < up.o.size(); ++c) up.o[c] = (up.o[c] - down.o[c]) / (2 * kStep);
+    up.lse = (up.lse - down.lse) / (2 * kStep);
+    return up;
+  };
+  return {{.parameter = "the softmax scale", .slope = slope}};
+}
+
+const RegisterMode kRegister({.name = "logit_scale",
+                              .id = "M18",
+                              .title = "Logits multiplied by another factor",
+                              .hypotheses = hypotheses,
+                              .tangents = tangents});
 
 }  // namespace
 }  // namespace assay

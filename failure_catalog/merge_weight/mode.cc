@@ -17,6 +17,7 @@ void attention(Deviations& all) {
     all.add(Deviation{.part_lse_factor = 1 / kLn2}, splits + " hand over LSEs of base 2 that are read as natural ones");
     all.add(Deviation{.part_lse_factor = kLn2}, splits + " hand over LSEs times ln 2");
     all.add(Deviation{.part_lse_factor = 0}, splits + " have equal weights, as without their LSE");
+    all.add(Deviation{.equal_parts = true}, splits + " have equal weights, those without keys too");
     all.add(Deviation{.last_part = true}, "o is that of the last split alone");
     all.add(Deviation{.empty_counted = true}, "splits without keys weigh as ones of LSE 0 and O 0");
   }

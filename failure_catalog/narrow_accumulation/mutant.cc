@@ -50,8 +50,8 @@ const RegisterKernel kSplitFp16LseInFp16{mutant_of<"split_fp16", Fault::kLseInFp
 const RegisterKernel kPagedFlashinferBf16ReciprocalInBf16{mutant_of<"paged_flashinfer_bf16", Fault::kReciprocalInBf16>(
     "paged_flashinfer_bf16_reciprocal_in_bf16", "paged_flashinfer_bf16 that multiplies O by 1 / l rounded to bf16",
     "narrow_accumulation", "IRON #139")};
-const RegisterKernel kFa3E4m3CastBeforeScale{mutant_of<"fa3_e4m3", Fault::kCastBeforeScale>(
-    "fa3_e4m3_cast_before_scale", "fa3_e4m3 that rounds O to bf16 before v_scale", "narrow_accumulation",
+const RegisterKernel kFa2Bf16CastBeforeScale{mutant_of<"fa2_bf16", Fault::kCastBeforeScale>(
+    "fa2_bf16_cast_before_scale", "fa2_bf16 that rounds O to bf16 before v_scale", "narrow_accumulation",
     "pytorch #134112")};
 const RegisterKernel kFa2Bf16OutputTruncated{mutant_of<"fa2_bf16", Fault::kOutputTruncated>(
     "fa2_bf16_output_truncated", "fa2_bf16 that truncates its output instead of rounding it", "narrow_accumulation")};

@@ -1,6 +1,8 @@
 // M19: outputs multiplied by another factor than the case asks for; the LSE is right.
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "failure_catalog/deviations.h"
 
 namespace assay {
@@ -77,8 +79,21 @@ std::vector<Supposition> hypotheses(const Scene& scene) {
   return all.take();
 }
 
-const RegisterMode kRegister(
-    {.name = "value_scale", .id = "M19", .title = "Outputs multiplied by another factor", .hypotheses = hypotheses});
+std::vector<Tangent> tangents(const Scene& scene) {
+  const auto slope = [&scene](std::size_t row) -> std::optional<RowOutput> {
+    const OutputTruth& truth = scene.evaluation.truth.outputs.front();
+    const std::size_t width = truth.mid.size() / std::max<std::size_t>(1, scene.evaluation.truth.rows.size());
+    const auto first = truth.mid.begin() + static_cast<std::ptrdiff_t>(row * width);
+    return RowOutput{std::vector<double>(first, first + static_cast<std::ptrdiff_t>(width))};
+  };
+  return {{.parameter = "the factor of " + scene.evaluation.truth.outputs.front().layout.role, .slope = slope}};
+}
+
+const RegisterMode kRegister({.name = "value_scale",
+                              .id = "M19",
+                              .title = "Outputs multiplied by another factor",
+                              .hypotheses = hypotheses,
+                              .tangents = tangents});
 
 }  // namespace
 }  // namespace assay

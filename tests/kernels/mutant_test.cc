@@ -126,7 +126,7 @@ const std::vector<Reach>& reaches() {
       {"naive_bf16_scale_constant", "sq=3 skv=30 d=16", "sq=3 skv=30 d=16 scale=0.5", true},
       {"split_fp16_scale_twice_in_short_tile", "sq=3 skv=128 d=16 dtype=fp16", "sq=3 skv=129 d=16 dtype=fp16", true},
       {"fa3_e4m3_value_descale_dropped", "sq=3 skv=130 d=16 dtype=e4m3", "sq=3 skv=130 d=16 dtype=e4m3 descale=head"},
-      {"naive_e4m3_value_descale_of_keys", "sq=3 skv=130 d=16 dtype=e4m3", "sq=3 skv=130 d=16 dtype=e4m3 descale=head"},
+      {"naive_e4m3_value_descale_of_keys", "sq=3 skv=130 d=16 dtype=e4m3", ""},
       {"fa2_bf16_value_descale_of_first_head", "sq=3 skv=30 d=16 descale=head", "hq=2 sq=3 skv=30 d=16 descale=head"},
       {"naive_e4m3_value_descale_of_first_block", "sq=3 skv=60 d=16 dtype=e4m3 descale=block scale_block=64",
        "sq=3 skv=70 d=16 dtype=e4m3 descale=block scale_block=64"},
@@ -164,7 +164,7 @@ const std::vector<Reach>& reaches() {
       {"naive_fp16_value_sum_in_fp16", "sq=3 skv=1 d=16 dtype=fp16", "sq=3 skv=300 d=16 dtype=fp16"},
       {"split_fp16_lse_in_fp16", "sq=3 skv=300 d=16 dtype=fp16 lse=none", ""},
       {"paged_flashinfer_bf16_reciprocal_in_bf16", "sq=3 skv=64 d=16 kv=nhd scale=0", "sq=3 skv=300 d=16 kv=nhd"},
-      {"fa3_e4m3_cast_before_scale", "sq=3 skv=130 d=16 dtype=e4m3", "sq=3 skv=130 d=16 dtype=e4m3 descale=head"},
+      {"fa2_bf16_cast_before_scale", "sq=3 skv=130 d=16", "sq=9 skv=130 d=16 descale=head"},
       {"split_bf16_unanchored_cubic", "", "sq=3 skv=300 d=16", true},
       {"paged_vllm_bf16_quadratic_exponentials", "sq=3 skv=30 d=16 kv=vllm scale=0", "sq=3 skv=300 d=16 kv=vllm", true},
       {"fa2_bf16_tanh_rational", "sq=3 skv=30 d=16", "sq=3 skv=30 d=16 softcap=2", true},
@@ -322,6 +322,29 @@ TEST_F(Mutant, LazyMaximumSaturatesPOfLaterTilesOnly) {
   EXPECT_NEAR(o(good, s, 0, 0), p, 0.004 * p);
   EXPECT_NEAR(o(outcome, s, 0, 0), p * 448 / (256 * std::exp(2.5)), 0.004 * p);
   EXPECT_NEAR(lse(outcome, 0), lse(good, 0), 1e-5);
+}
+
+TEST_F(Mutant, ValueDescaleOfKeysFollowsTheScaleOfTheKeys) {
+  Scenario s("sq=1 skv=1 d=16 dtype=e4m3 descale=tensor");
+  s.input("k_scale").output().set_code(0, encode(Format::kFp32, 3));
+  s.input("v_scale").output().set_code(0, encode(Format::kFp32, 2));
+  EXPECT_EQ(o(run("naive_e4m3_value_descale_of_keys", s), s, 0, 0), 3 * s.value("v", 0, 0, 0, 0));
+  EXPECT_EQ(o(run("naive_e4m3", s), s, 0, 0), 2 * s.value("v", 0, 0, 0, 0));
+}
+
+TEST_F(Mutant, EmptyPartCountedGivesASequenceShorterThanASplitLess) {
+  Scenario s("b=2 sq=1 skv=600 d=16 scale=0 batch=padded q_lens=1,1 kv_lens=600,40");
+  EXPECT_NEAR(lse(run("split_bf16", s), 1), std::log(40.0), 1e-5);
+  EXPECT_NEAR(lse(run("split_bf16_empty_part_counted", s), 1), std::log(42.0), 1e-5);  // two of three splits are empty
+  EXPECT_NEAR(lse(run("split_bf16_empty_part_counted", s), 0), std::log(600.0), 1e-5);
+}
+
+TEST_F(Mutant, LseNotStoredWeighsSplitsAlikeWhereNoneIsAskedFor) {
+  Scenario s("sq=1 skv=600 d=16 scale=0 dtype=fp16 lse=none");
+  for (std::int64_t j = 0; j < 600; ++j)
+    s.set("v", 0, 0, j, 0, j >= 512 ? 3 : 0);  // the third of three splits: 88 keys
+  EXPECT_NEAR(o(run("split_fp16", s), s, 0, 0), 3 * 88 / 600.0, 1e-3);
+  EXPECT_NEAR(o(run("split_fp16_lse_not_stored", s), s, 0, 0), 1, 1e-3);
 }
 
 TEST_F(Mutant, SplitLostDoesNotSeeTheLastSplit) {

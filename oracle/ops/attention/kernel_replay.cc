@@ -13,7 +13,7 @@ namespace {
 
 constexpr float kLog2e = 0x1.715476p+0F;
 constexpr std::int64_t kUsualTile = 64, kQueryTile = 64;
-constexpr std::size_t kMostHeads = 8;
+constexpr std::size_t kMostBytes = std::size_t{256} << 20;  // of heads and rows kept
 
 bool is_block(Accumulate kind) { return kind != Accumulate::kFp32; }
 
@@ -56,6 +56,7 @@ const KernelReplay::Head& KernelReplay::head(std::int64_t batch, std::int64_t kv
     problem_.load_v(batch, kv_head, j, {vector.data(), dv});
     for (std::size_t c = 0; c < dv; ++c) h.v.push_back(static_cast<float>(vector[c]));
   }
+  bytes_ += (h.k.size() + h.v.size()) * sizeof(float);
   return h;
 }
 
@@ -98,10 +99,12 @@ void KernelReplay::visit(Row& row) const {
 }
 
 const KernelReplay::Row& KernelReplay::load(std::size_t index) {
+  if (bytes_ > kMostBytes) rows_.clear(), heads_.clear(), bytes_ = 0;
   std::unique_ptr<Row>& slot = rows_[index];
   if (slot != nullptr) return *slot;
   slot = std::make_unique<Row>();
   Row& row = *slot;
+  bytes_ += static_cast<std::size_t>(problem_.kv_len(problem_.rows()[index].batch)) * sizeof(ReplayKey);
   row.at = problem_.rows()[index];
   row.head = &head(row.at.batch, problem_.kv_head(row.at.head));
   std::vector<double> q(static_cast<std::size_t>(params_.dim_qk));

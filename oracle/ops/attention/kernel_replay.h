@@ -114,6 +114,7 @@ class KernelReplay {
   const AttentionParams& params_;
   Arithmetic a_;
   bool on_score_ = false, narrow_ = false;
+  std::size_t bytes_ = 0;  ///< of heads and rows
   std::map<std::pair<std::int64_t, std::int64_t>, std::unique_ptr<Head>> heads_;
   std::map<std::size_t, std::unique_ptr<Row>> rows_;
   std::map<std::size_t, std::optional<RowOutput>> nominal_;

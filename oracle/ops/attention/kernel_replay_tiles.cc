@@ -17,6 +17,11 @@ constexpr std::int64_t kUsualTile = 64;
 float exp2_f32(double y) { return static_cast<float>(exp2_64(y)); }
 float f32(double x) { return static_cast<float>(x); }
 
+/// An fp32 number keeps fp64's digits here, not its range.
+double in_range(double x) {
+  return std::abs(x) > kMax32 ? std::copysign(std::numeric_limits<double>::infinity(), x) : x;
+}
+
 float larger(float a, float b) { return a > b || a != a ? a : b; }
 
 float power(float alpha, int n) { return n == 0 ? 1.0F : n == 1 ? alpha : alpha * alpha; }
@@ -159,7 +164,7 @@ void KernelReplay::step(const Row& row, const Deviation& d, std::int64_t first, 
   if (d.l_tile != Format::kFp32)
     for (float& lane : s.l) lane = f32(stored(d.l_tile, static_cast<double>(lane)));
   const double rescale = stored(d.alpha_of_o, static_cast<double>(power(alpha, d.o_power)));
-  for (double& o : s.o) o = narrow_ ? static_cast<double>(f32(o * rescale)) : o * rescale;
+  for (double& o : s.o) o = narrow_ ? static_cast<double>(f32(o * rescale)) : in_range(o * rescale);
   add_values(row, d, s, s.o);
   if (d.o_tile != Format::kFp32)
     for (double& o : s.o) o = stored(d.o_tile, o);
@@ -173,8 +178,10 @@ KernelReplay::Part KernelReplay::walk(const Row& row, const Deviation& d, std::i
   const std::int64_t tile = a_.max_policy == MaxPolicy::kGlobal ? std::max<std::int64_t>(1, end - first)
                             : a_.tile_n > 0                     ? a_.tile_n
                                                                 : kUsualTile;
-  const std::int64_t from = std::max(first, d.masked_too ? row.first_visited : row.first);
-  const std::int64_t to = std::min(end, d.masked_too ? row.end_visited : row.end);
+  // Tiles without a key of the row change nothing, unless the deviation makes them.
+  const bool visited = d.masked_too || d.frame == Deviation::Frame::kTileOnly;
+  const std::int64_t from = std::max(first, visited ? row.first_visited : row.first);
+  const std::int64_t to = std::min(end, visited ? row.end_visited : row.end);
   if (from < to) {
     const std::int64_t low = (from - first) / tile, high = (to - 1 - first) / tile;
     for (std::int64_t n = 0; n <= high - low; ++n) {

@@ -67,7 +67,7 @@ RowOutput SoftmaxReplay::row(const SoftmaxRow& row, const std::vector<std::int32
     float tile_max = -kInf;
     for (; end < x.size() && key(end) < first + tile_; ++end) tile_max = std::max(tile_max, x[end]);
     const float next = d.tile_maximum ? tile_max : std::max(m, tile_max);
-    const float alpha = m == -kInf ? 0.0F : exponential((m - next) * unit);
+    const float alpha = m == -kInf ? 0.0F : f32(exp2_64(static_cast<double>((m - next) * unit)));
     for (float& lane : l) lane *= d.l_power == 0 ? 1.0F : alpha;
     m = next;
     for (; at < end; ++at) {

@@ -16,7 +16,7 @@ namespace assay {
 struct SoftmaxDeviation {
   double scale = 1;                                      ///< multiplies the softmax scale
   double exponent = 1;                                   ///< multiplies the exponents alone, as a wrong log2 e does
-  std::function<double(double)> exp2 = nullptr;          ///< of the exponent, in log2 units
+  std::function<double(double)> exp2 = nullptr;          ///< of a weight's exponent, in log2 units
   std::int64_t unshifted = 0;                            ///< the last tile of so many keys takes e^x, not e^(x - m)
   int l_power = 1;                                       ///< of alpha, in the rescaling of l; 0: not rescaled
   bool tile_maximum = false;                             ///< m is the tile's own, not carried
