@@ -142,9 +142,9 @@ std::optional<RowOutput> KernelReplay::row(std::size_t index, const Deviation& d
   std::vector<Part> parts;
   if (a_.splits == 1) {
     parts.push_back(walk(row, d, 0, keys));
-  } else if (a_.tile_n == 0 && params_.prefix > 0 && a_.splits == 2) {
-    parts.push_back(walk(row, d, 0, params_.prefix));  // a shared prefix apart
-    parts.push_back(walk(row, d, params_.prefix, keys));
+  } else if (a_.split_at > 0) {
+    parts.push_back(walk(row, d, 0, a_.split_at));
+    parts.push_back(walk(row, d, a_.split_at, keys));
   } else {
     const std::int64_t tile = a_.tile_n > 0 ? a_.tile_n : kUsualTile, tiles = (keys + tile - 1) / tile;
     const std::int64_t share = (tiles + a_.splits - 1) / a_.splits * tile;
