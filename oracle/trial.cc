@@ -208,7 +208,8 @@ Fit Trial::fit_rows(const Predict& predict, std::size_t rows) const {
 Fit Trial::fit(const Predict& predict) const { return fit_rows(predict, rows_.size()); }
 
 FitAt Trial::fit(const PredictAt& predict, const Parameter& parameter) const {
-  const std::size_t few = std::min<std::size_t>(6, std::max<std::size_t>(failing_, 1));
+  constexpr double kWorthRefining = 0.95;  // of the residuals without the hypothesis
+  const std::size_t few = std::min<std::size_t>(4, rows_.size());
   const auto cost = [&](double t, std::size_t rows) {
     Fit fit;
     for (std::size_t n = 0; n < std::min(rows, rows_.size()); ++n) add(samples_[n], predict(rows_[n], t), fit);
@@ -221,12 +222,14 @@ FitAt Trial::fit(const PredictAt& predict, const Parameter& parameter) const {
     const double t = parameter.low + n * step;
     if (const double c = cost(t, few); c < least) least = c, best = t;
   }
-  if (!parameter.whole && step > 0) {
+  Fit without;
+  for (std::size_t n = 0; n < few; ++n) add(samples_[n], std::nullopt, without);
+  if (!parameter.whole && step > 0 && least < kWorthRefining * without.before) {
     constexpr double kGolden = 0.6180339887498949;
     double low = std::max(parameter.low, best - step), high = std::min(parameter.high, best + step);
     double a = high - kGolden * (high - low), b = low + kGolden * (high - low);
     double at_a = cost(a, few), at_b = cost(b, few);
-    for (int n = 0; n < 40 && high - low > 1e-9 * (std::abs(low) + std::abs(high)); ++n) {
+    while (high - low > 1e-4 * step) {
       if (at_a <= at_b) {
         high = b, b = a, at_b = at_a;
         a = high - kGolden * (high - low), at_a = cost(a, few);

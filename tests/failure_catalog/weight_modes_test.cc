@@ -115,7 +115,7 @@ std::string name_of(const Record& record) {
 
 /// ASSAY_DRAWS: cases per mutant. ASSAY_MUTANT: only those whose name holds it.
 struct Settings {
-  int draws = 2;
+  int draws = 1;
   std::string only;
   Settings() {
     if (const char* text = std::getenv("ASSAY_DRAWS")) draws = std::atoi(text);
