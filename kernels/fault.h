@@ -69,13 +69,53 @@ enum class Fault : std::uint8_t {
   kPaddedKeyLeaks,    ///< the first column behind the last key, where its tile has one, counts in l: logit 0, V = 0
   kSplitLost,         ///< the last of two or more parts is not merged
   // M18-M23: wrong weights
-  kScaleOff,                ///< the softmax scale is too large by the fault's size
-  kPartialLseInBf16,        ///< the LSE of a part is held in bf16
-  kAccumulatorNotRescaled,  ///< O keeps its old scale when the maximum rises; l does not
-  kSumNotRescaled,          ///< l keeps its old scale when the maximum rises (online softmax)
-  kLazyMaximum,             ///< the maximum is not raised by less than 2^4, whatever P's offset leaves room for
-  kSumOfRoundedP,           ///< l adds P after its rounding
-  kTruncatedP,              ///< P is truncated to its format
+  kScaleOff,               ///< the softmax scale is too large by the fault's size
+  kKeyDescaleDropped,      ///< k_scale is taken for 1
+  kKeyDescaleTwice,        ///< k_scale is multiplied in twice
+  kQueryDescaleDropped,    ///< q_scale is taken for 1
+  kScaleOfPaddedDim,       ///< the scale is 1 / sqrt of the head dimension padded to the MMA's K, whatever is asked for
+  kScaleConstant,          ///< the scale is 1 / sqrt(d), whatever is asked for
+  kScaleTwiceInShortTile,  ///< scores of a tile that is not full are multiplied by the scale twice
+  kLog2eInBf16,            ///< log2 e is rounded to bf16
+  kValueDescaleDropped,    ///< v_scale is taken for 1
+  kValueDescaleOfKeys,     ///< k_scale is read in place of v_scale
+  kValueDescaleOfFirstHead,   ///< the v_scale of sequence 0, head 0 serves all
+  kValueDescaleOfFirstBlock,  ///< the v_scale of key 0's block serves all keys
+  kValueDescaleTwice,         ///< v_scale is multiplied in twice
+  kSoftcapOmitted,            ///< no soft cap
+  kSoftcapAfterMask,          ///< masked keys are capped too: logit -softcap instead of -inf
+  kSoftcapOfLog2,             ///< the cap holds for the logit times log2 e
+  kAlibiSign,                 ///< distances count the other way
+  kAlibiOffByOne,             ///< distances are larger by one
+  kSlopesFromFormula,         ///< slope h is 2^(-8 (h + 1) / heads), whatever the slopes say
+  kMaskScaled,                ///< the additive mask is multiplied by the softmax scale
+  kSinkOmitted,               ///< no sink
+  kSinkScaled,                ///< the sink is multiplied by the softmax scale
+  kSinkInEverySplit,          ///< every split has the sink among its keys, and so has the merge
+  kSinkInEveryPart,           ///< the same for the two parts of a cascade
+  kMergeBaseTwo,              ///< natural LSEs are weighed by powers of two
+  kPartialLseBaseTwo,         ///< LSEs of base two are weighed as natural ones
+  kMergeOtherBase,            ///< a merge takes base two for e and e for two
+  kLseTimesLn2,               ///< the stored LSE is multiplied by ln 2
+  kEmptyPartCounted,          ///< a part without keys weighs as one of LSE 0 and O 0
+  kLseNotStored,              ///< parts have LSE 0 where the caller asks for none
+  kLastPartOnly,              ///< the merged O is that of the last part
+  kStateNotRescaled,          ///< O and l keep their old scale when the maximum rises
+  kRescaledTwice,             ///< O is multiplied by alpha twice
+  kTileMaximumOnly,           ///< the maximum is that of the last tile, not of all so far
+  kStaleMaximum,              ///< P of a tile is relative to the maximum before it
+  kDividedEveryStep,          ///< O is divided by l after every tile, without its old l in front of it
+  kTileFrameKept,             ///< P V of a tile stays relative to the tile's own maximum
+  kLastTileUnshifted,         ///< the last 64 exponentials of a row are of x, not of x - m
+  kOffsetDropped,             ///< P is rounded to its format without the offset; l is of P with it
+  kOffsetTooLarge,            ///< P is rounded to its format at twice the offset
+  kWeightsInBf16,             ///< P V takes P rounded to bf16, though P is declared fp32
+  kPartialLseInBf16,          ///< the LSE of a part is held in bf16
+  kAccumulatorNotRescaled,    ///< O keeps its old scale when the maximum rises; l does not
+  kSumNotRescaled,            ///< l keeps its old scale when the maximum rises (online softmax)
+  kLazyMaximum,               ///< the maximum is not raised by less than 2^4, whatever P's offset leaves room for
+  kSumOfRoundedP,             ///< l adds P after its rounding
+  kTruncatedP,                ///< P is truncated to its format
   // M24, M25: precision
   kScoreInBf16,            ///< S is stored in bf16
   kScoreInFp16,            ///< S is stored in fp16
@@ -88,6 +128,22 @@ enum class Fault : std::uint8_t {
   kOutputTruncated,        ///< O is truncated to the output format
   kExponentialAlternates,  ///< exp2 is too large by the fault's size at even columns, too small at odd ones
   kCubicExponentials,      ///< every exp2 by the cubic
+  kScoreSumInFp16,         ///< the accumulator of q k is rounded to fp16 after every block of the MMA
+  kScoreSumInBf16,         ///< q k is summed in bf16 (scalar kernels)
+  kRowSumInBf16,           ///< every addition to l is rounded to bf16 (softmax)
+  kSumInFp16,              ///< l is stored in fp16 between key tiles
+  kLseInFp16,              ///< the LSE is rounded to fp16
+  kStateInOutputFormat,    ///< a pairwise merge keeps O in the output format from part to part
+  kReciprocalInBf16,       ///< O is multiplied by 1 / l rounded to bf16
+  kCastBeforeScale,        ///< O is rounded to the output format before v_scale
+  kValueSumInFp16,         ///< P V is summed in fp16 (scalar kernels)
+  kUnanchoredCubic,        ///< every exp2 by a cubic with 2^0 = 1 + 8.5e-5
+  kQuadraticExponentials,  ///< every exp2 by a quadratic
+  kTableExponentials,      ///< exp2 by a table of 256 fractions without interpolation
+  kTanhRational,           ///< tanh by t (27 + t^2) / (27 + 9 t^2), cut off at +-1
+  kLogQuadratic,           ///< the logarithm of the LSE by a quadratic in the significand
+  kReciprocalOneStep,      ///< 1 / l by a line and one Newton step
+  kMergeCubic,             ///< the exponentials of a merge by the cubic
   // M28-M30: layout, race, history
   kFactorOfQueryHead,   ///< the factor of V is that of key head h mod hkv
   kFactorOfFirstBlock,  ///< all blocks of tokens have the factor of the first

@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <unordered_set>
 
 #include "oracle/measure.h"
 
@@ -63,7 +64,10 @@ std::vector<std::size_t> far_apart(std::vector<std::size_t> rows) {
 }  // namespace
 
 double Fit::removed() const {
-  const double excess = before - expected;
+  // What is left without a fault is about what the elements have that nobody rejects.
+  const double n = static_cast<double>(loud + quiet);
+  const double left = quiet > 0 ? std::min(expected, quiet_before / static_cast<double>(quiet) * n) : expected;
+  const double excess = before - left;
   return excess > 0 ? (before - after) / excess : 0;
 }
 
@@ -105,13 +109,15 @@ Trial::Sampled Trial::read(const Evaluation& evaluation, const std::vector<Tenso
   for (std::size_t k = 0; k < evaluation.truth.outputs.size(); ++k) {
     const OutputTruth& truth = evaluation.truth.outputs[k];
     const Format format = truth.layout.format;
+    const std::string& role = truth.layout.role;
+    const Kind kind = k == 0 ? Kind::kOutput : role == "m" ? Kind::kMaximum : role == "l" ? Kind::kSum : Kind::kLse;
     const auto [begin, end] = first_[k * row_fails_.size() + row];
     for (std::size_t i = begin; i < end; ++i) {
       const ClassSet classes = truth.classes[i] | evaluation.bound.outputs[k].also[i];
       if (classes == kAnything || !(truth.radius[i] < kInf)) continue;
       const std::uint64_t code = load_code(outputs[k].bytes.data(), format, truth.element[i]);
       const Centre centre = centre_of(evaluation, k, i);
-      Element e{.output = k,
+      Element e{.kind = kind,
                 .channel = i - begin,
                 .value = decode(format, code),
                 .centre = centre.mid,
@@ -123,6 +129,10 @@ Trial::Sampled Trial::read(const Evaluation& evaluation, const std::vector<Tenso
       const double part = centre.replayed ? tau / 3 : tau / 10;
       e.unit = std::sqrt(gap * gap / 12 + part * part);
       e.slack = tau + gap / 2;
+      e.rounding = gap / std::sqrt(12.0);
+      e.tau = centre.tau;
+      e.code = code;
+      e.replayed = centre.replayed;
       e.canary = code == canary_code(format);
       e.rejected = e.canary || !accepted(evaluation, k, i, code);
       sampled.elements.push_back(e);
@@ -131,9 +141,23 @@ Trial::Sampled Trial::read(const Evaluation& evaluation, const std::vector<Tenso
   return sampled;
 }
 
+/// NaN: the prediction says nothing about the element.
+double Trial::predicted(const Element& e, const RowOutput& prediction) {
+  const auto at = [&](const std::vector<double>& values) {
+    return e.channel < values.size() ? values[e.channel] : kNone;
+  };
+  switch (e.kind) {
+    case Kind::kOutput: return at(prediction.o);
+    case Kind::kLse: return prediction.lse;
+    case Kind::kMaximum: return at(prediction.m);
+    case Kind::kSum: break;
+  }
+  return at(prediction.l);
+}
+
 double Trial::noise(const Element& e, const std::optional<RowOutput>& prediction) const {
   double square = e.unit * e.unit;
-  if (e.output == 0 && prediction && !prediction->spread.empty())
+  if (e.kind == Kind::kOutput && prediction && !prediction->spread.empty())
     square += 0.18 * p_unit_ * p_unit_ * prediction->spread[e.channel];
   return std::sqrt(square);
 }
@@ -142,8 +166,9 @@ void Trial::add(const Sampled& row, const std::optional<RowOutput>& prediction, 
   for (const Element& e : row.elements) {
     ++(e.rejected ? fit.loud : fit.quiet);
     fit.expected += 1;
-    const bool here = prediction && (e.output == 0 ? e.channel < prediction->o.size() : true);
-    const double p = !here ? kNone : e.output == 0 ? prediction->o[e.channel] : prediction->lse;
+    const bool state = e.kind == Kind::kMaximum || e.kind == Kind::kSum;
+    const bool here = prediction && (!state || !prediction->m.empty());
+    const double p = here ? predicted(e, *prediction) : kNone;
     const bool number = e.number && std::isfinite(e.value);
     const double before = number ? capped((e.value - e.centre) / e.unit) : e.rejected ? kCap * kCap : 0.0;
     double after = before;
@@ -164,6 +189,7 @@ void Trial::add(const Sampled& row, const std::optional<RowOutput>& prediction, 
       }
     }
     fit.before += before;
+    if (!e.rejected) fit.quiet_before += before;
     fit.after += after;
     (e.rejected ? fit.loud_explained : fit.quiet_explained) += explained;
     fit.predicted.push_back(d);
@@ -182,7 +208,8 @@ Fit Trial::fit_rows(const Predict& predict, std::size_t rows) const {
 Fit Trial::fit(const Predict& predict) const { return fit_rows(predict, rows_.size()); }
 
 FitAt Trial::fit(const PredictAt& predict, const Parameter& parameter) const {
-  const std::size_t few = std::min<std::size_t>(6, std::max<std::size_t>(failing_, 1));
+  constexpr double kWorthRefining = 0.95;  // of the residuals without the hypothesis
+  const std::size_t few = std::min<std::size_t>(4, rows_.size());
   const auto cost = [&](double t, std::size_t rows) {
     Fit fit;
     for (std::size_t n = 0; n < std::min(rows, rows_.size()); ++n) add(samples_[n], predict(rows_[n], t), fit);
@@ -195,12 +222,14 @@ FitAt Trial::fit(const PredictAt& predict, const Parameter& parameter) const {
     const double t = parameter.low + n * step;
     if (const double c = cost(t, few); c < least) least = c, best = t;
   }
-  if (!parameter.whole && step > 0) {
+  Fit without;
+  for (std::size_t n = 0; n < few; ++n) add(samples_[n], std::nullopt, without);
+  if (!parameter.whole && step > 0 && least < kWorthRefining * without.before) {
     constexpr double kGolden = 0.6180339887498949;
     double low = std::max(parameter.low, best - step), high = std::min(parameter.high, best + step);
     double a = high - kGolden * (high - low), b = low + kGolden * (high - low);
     double at_a = cost(a, few), at_b = cost(b, few);
-    for (int n = 0; n < 40 && high - low > 1e-9 * (std::abs(low) + std::abs(high)); ++n) {
+    while (high - low > 1e-4 * step) {
       if (at_a <= at_b) {
         high = b, b = a, at_b = at_a;
         a = high - kGolden * (high - low), at_a = cost(a, few);
@@ -245,6 +274,48 @@ double Trial::budget(const Fit& low, const Fit& high, double apart) const {
       square += slope * slope / (e.unit * e.unit);
     }
   return square > 0 ? reach / square : kInf;
+}
+
+/// Weighted with w = 1 / unit^2: value = <e, T> / <T, T>. Its variance is that of <e, T>: (T w)^2 ulp^2 / 12 per
+/// element, times how many elements share a code, since equal values round equally; and 0.18 u_P^2 times the projection
+/// of w T where P is not replayed.
+Filtered Trial::filter(const Predict& tangent, const Projection& p_projection) const {
+  double tt = 0, et = 0, reach = 0, rounding = 0, weights = 0, scatter = 0;
+  std::unordered_set<std::uint64_t> codes;
+  Filtered out;
+  const auto each = [&](const auto& visit) {
+    for (std::size_t n = 0; n < rows_.size(); ++n) {
+      const std::optional<RowOutput> slope = tangent(rows_[n]);
+      if (!slope) continue;
+      std::vector<double> weight(slope->o.size(), 0.0);
+      bool replayed = true;
+      for (const Element& e : samples_[n].elements) {
+        if (e.kind != Kind::kOutput || !e.number || !std::isfinite(e.value) || !(e.tau < kInf)) continue;
+        if (e.channel >= weight.size() || !std::isfinite(slope->o[e.channel])) continue;
+        replayed = replayed && e.replayed;
+        weight[e.channel] = slope->o[e.channel] / (e.unit * e.unit);
+        visit(e, slope->o[e.channel], weight[e.channel]);
+      }
+      if (!replayed) weights += 0.18 * p_unit_ * p_unit_ * p_projection(rows_[n], weight);
+    }
+  };
+  each([&](const Element& e, double t, double weight) {
+    ++out.elements;
+    codes.insert(e.code);
+    tt += t * weight;
+    et += (e.value - e.centre) * weight;
+    reach += e.tau * std::abs(weight);
+    rounding += weight * weight * e.rounding * e.rounding;
+    scatter += (e.value - e.centre) * (e.value - e.centre) / (e.unit * e.unit);
+  });
+  if (!(tt > 0)) return {};
+  const double shared = static_cast<double>(out.elements) / static_cast<double>(codes.size());
+  out.value = et / tt;
+  out.drop = et * et / tt;
+  const double excess = std::max(1.0, (scatter - out.drop) / static_cast<double>(out.elements));
+  out.standard_error = std::sqrt((rounding * shared + weights) * excess) / tt;
+  out.budget = reach / tt;
+  return out;
 }
 
 bool Trial::tells_apart(const Fit& a, const Fit& b) const {

@@ -19,6 +19,7 @@ struct RowOutput {
   double lse = 0;         ///< in the declared base; -inf without keys and sink
   /// [dv] sum of p_j^2 v_j^2: what the rounding of P makes of a row. Empty: P has no rounding here.
   std::vector<double> spread = {};
+  std::vector<double> m = {}, l = {};  ///< states of the softmax recurrence, where the op shows them
 };
 
 /// How well one hypothesis explains the outputs. Residuals are e - d: e = y - centre, where the centre is that of the
@@ -29,7 +30,8 @@ struct Fit {
   std::int64_t loud_explained = 0;     ///< residual within noise
   std::int64_t quiet_explained = 0;    ///< no error predicted where there is none
   double before = 0, after = 0;        ///< sum of squared residuals in units of noise, without and with the hypothesis
-  double expected = 0;                 ///< of a perfect hypothesis, at least
+  double expected = 0;                 ///< of a perfect hypothesis, at most: noise is estimated from above
+  double quiet_before = 0;             ///< the share of `before` that elements have which no level rejects
   std::vector<double> predicted = {};  ///< d per sampled element; NaN: a class
   double loud_share() const { return loud == 0 ? 0 : static_cast<double>(loud_explained) / static_cast<double>(loud); }
   double quiet_share() const {
@@ -55,6 +57,15 @@ struct FitAt {
   double budget = 0;          ///< by how much errors inside tau, all in the direction that hurts, could shift the value
 };
 
+/// What a matched filter says about a parameter: least squares of the outputs' errors on their tangent.
+struct Filtered {
+  std::int64_t elements = 0;
+  double value = 0;
+  double standard_error = 0;  ///< of the rounding of outputs and of P
+  double budget = 0;          ///< by how much errors inside tau, all in the direction that hurts, could shift the value
+  double drop = 0;            ///< what the parameter takes off the sum of squared errors in units of noise
+};
+
 class Trial {
  public:
   /// The outputs of a row under the hypothesis; nothing: it leaves the row alone. `row` is an index into Truth::rows.
@@ -76,16 +87,26 @@ class Trial {
   /// The best value of a parameter; the search looks at few rows, the result at all.
   FitAt fit(const PredictAt& predict, const Parameter& parameter) const;
 
+  /// `tangent`: dO/dt of a row. `p_projection`: sum over the row's keys of p_j^2 (sum_c weight_c v_jc)^2, which makes
+  /// the covariance of what P's rounding leaves where no level replays it. Elements of the first output alone.
+  using Projection = std::function<double(std::size_t row, const std::vector<double>& weight)>;
+  Filtered filter(const Predict& tangent, const Projection& p_projection) const;
+
   /// Whether the two predictions differ on this input by more than noise. If not, no output can tell them apart here.
   bool tells_apart(const Fit& a, const Fit& b) const;
 
  private:
+  enum class Kind : std::uint8_t { kOutput, kLse, kMaximum, kSum };
   struct Element {
-    std::size_t output = 0, channel = 0;
+    Kind kind = Kind::kOutput;
+    std::size_t channel = 0;
     double value = 0, centre = 0, truth = 0;
-    double unit = 0;     ///< noise: rounding of the output, and a third of the level's tau
-    double slack = 0;    ///< tau of the level and half an ulp
-    bool number = true;  ///< the truth is one
+    double unit = 0;               ///< noise: rounding of the output, and a third of the level's tau
+    double slack = 0;              ///< tau of the level and half an ulp
+    double rounding = 0, tau = 0;  ///< standard deviation of the output's rounding; tau of the level
+    std::uint64_t code = 0;
+    bool replayed = false;  ///< the centre is that of a level above T0
+    bool number = true;     ///< the truth is one
     bool rejected = false, canary = false;
   };
   struct Sampled {
@@ -94,6 +115,7 @@ class Trial {
   void sample(const Evaluation& evaluation, std::size_t most_rows);
   Sampled read(const Evaluation& evaluation, const std::vector<Tensor>& outputs, std::size_t row) const;
   void add(const Sampled& row, const std::optional<RowOutput>& prediction, Fit& fit) const;
+  static double predicted(const Element& e, const RowOutput& prediction);
   double noise(const Element& e, const std::optional<RowOutput>& prediction) const;
   Fit fit_rows(const Predict& predict, std::size_t rows) const;
   double budget(const Fit& low, const Fit& high, double apart) const;

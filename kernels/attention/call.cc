@@ -8,6 +8,7 @@
 #include <string>
 
 #include "kernels/fault.h"
+#include "kernels/narrow.h"
 #include "kernels/numeric.h"
 
 namespace assay {
@@ -127,6 +128,8 @@ void AttentionCall::store(std::int64_t batch, std::int64_t head, std::int64_t qu
     o_.set_code(first + channel * o_.layout->strides.back(), code);
   }
   if (params_.lse == LseBase::kNone) return;
+  if (faulty(Fault::kLseTimesLn2)) lse *= 0x1.62e43p-1F;
+  if (faulty(Fault::kLseInFp16)) lse = narrowed(Format::kFp16, lse);
   lse_.set_code(row_element(*lse_.layout, batch, head, query), encode(Format::kFp32, static_cast<double>(lse)));
 }
 

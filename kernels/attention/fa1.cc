@@ -68,8 +68,9 @@ class Fa1Tiles {
     for (std::size_t row = 0; row < states.size(); ++row) {
       const Update& u = updates_[row];
       if (!u.any) continue;
-      const float before = u.l_before * u.alpha;
-      for (std::size_t c = row * dv_; c < (row + 1) * dv_; ++c) o[c] = (before * o[c] + u.beta * pv_[c]) / u.l;
+      const float before = faulty(Fault::kDividedEveryStep) ? u.alpha : u.l_before * u.alpha;
+      const float beta = faulty(Fault::kTileFrameKept) ? 1.0F : u.beta;
+      for (std::size_t c = row * dv_; c < (row + 1) * dv_; ++c) o[c] = (before * o[c] + beta * pv_[c]) / u.l;
     }
   }
 
@@ -83,7 +84,9 @@ class Fa1Tiles {
       const float l = sum_of_quad(state.l);
       const RowEnd end = end_row(form.natural(state.m), form.log2(state.m), l, sink, call_.params().lse);
       out.lse[row] = end.lse;
-      const float share = (sink.kind == Sink::kNone ? 1.0F : l * end.keep / end.sum) * scores_.value_scale();
+      const float values =
+          faulty(Fault::kValueDescaleTwice) ? scores_.value_scale() * scores_.value_scale() : scores_.value_scale();
+      const float share = (sink.kind == Sink::kNone ? 1.0F : l * end.keep / end.sum) * values;
       for (std::size_t c = row * dv_; c < (row + 1) * dv_; ++c) out.o[c] *= share;
     }
   }

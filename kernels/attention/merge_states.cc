@@ -17,7 +17,9 @@ void merge_states(const std::vector<RowStates>& partials, RowSink sink, LseBase 
     float* o = merged.o.data() + row * dv;
     float sum = 0.0F;
     for (const RowStates& partial : partials) {
-      const float weight = exp2_f32((partial.lse[row] - m) * kLog2e);
+      const bool counted = partial.lse[row] == -kInfinity && faulty(Fault::kEmptyPartCounted);
+      const float lse = counted ? 0.0F : partial.lse[row];
+      const float weight = exp2_f32(faulty(Fault::kMergeBaseTwo) ? lse - m : (lse - m) * kLog2e);
       sum += weight;
       for (std::size_t c = 0; c < dv; ++c) o[c] += weight * partial.o[row * dv + c];
     }

@@ -44,7 +44,7 @@ struct TileSoftmax::Step {
 TileSoftmax::Step TileSoftmax::shift(RowStates& states, std::size_t row) const {
   const float before = states.m[row];
   bool any = false;
-  float m = scores_.maximum(row, before, any);
+  float m = scores_.maximum(row, faulty(Fault::kTileMaximumOnly) ? -kInfinity : before, any);
   if (any) states.any[row] = true;
   const float unit = scores_.form().unit();
   if (const float threshold = lazy_threshold(declared_);
@@ -58,7 +58,8 @@ TileSoftmax::Step TileSoftmax::shift(RowStates& states, std::size_t row) const {
     return {m, nan, nan};
   }
   const float max = nothing ? 0.0F : m;
-  return {max, before == -kInfinity ? 0.0F : exp2_f32((before - max) * unit), 0.0F};
+  const bool stale = faulty(Fault::kStaleMaximum) && before != -kInfinity;
+  return {stale ? before : max, before == -kInfinity ? 0.0F : exp2_f32((before - max) * unit), 0.0F};
 }
 
 void TileSoftmax::step(RowStates& states, const QueryTile& queries, KeyRange keys) {
@@ -68,13 +69,17 @@ void TileSoftmax::step(RowStates& states, const QueryTile& queries, KeyRange key
   for (std::size_t row = 0; row < rows; ++row) {
     const auto [max, alpha, masked] = shift(states, row);
     QuadSum& l = states.l[row];
-    for (float& part : l) part *= alpha;
+    const bool kept = faulty(Fault::kSumNotRescaled) || faulty(Fault::kStateNotRescaled);
+    for (float& part : l) part *= kept ? 1.0F : alpha;
     scores_.weigh(row, max, masked, l);
     if (faulty(Fault::kSumInBf16)) narrow_all(Format::kBf16, l);
+    if (faulty(Fault::kSumInFp16)) narrow_all(Format::kFp16, l);
     float* o = states.o.data() + static_cast<std::int64_t>(row) * dv;
-    const float rescale = faulty(Fault::kAccumulatorNotRescaled) ? 1.0F
-                          : faulty(Fault::kAlphaInBf16)          ? narrowed(Format::kBf16, alpha)
-                                                                 : alpha;
+    const bool o_kept = faulty(Fault::kAccumulatorNotRescaled) || faulty(Fault::kStateNotRescaled);
+    const float rescale = o_kept                          ? 1.0F
+                          : faulty(Fault::kRescaledTwice) ? alpha * alpha
+                          : faulty(Fault::kAlphaInBf16)   ? narrowed(Format::kBf16, alpha)
+                                                          : alpha;
     for (std::int64_t c = 0; c < dv; ++c) o[c] *= rescale;
   }
   scores_.accumulate(rows, states.o.data());
@@ -112,8 +117,15 @@ void TileSoftmax::finish(RowStates& states, RowSink sink, LseBase base) const {
     }
     const bool lost = l == 0.0F && faulty(Fault::kFalseMax);
     const RowEnd end = end_row(form.natural(m), form.log2(m), lost ? 1.0F : l / offset, sink, base);
-    const float inverse = end.keep / (end.sum * offset) * scores_.value_scale();
-    for (std::int64_t c = 0; c < dv; ++c) o[c] *= inverse;
+    float inverse = end.keep / (end.sum * offset);
+    if (faulty(Fault::kReciprocalInBf16)) inverse = narrowed(Format::kBf16, inverse);
+    if (faulty(Fault::kCastBeforeScale)) {
+      for (std::int64_t c = 0; c < dv; ++c)
+        o[c] = narrowed(call_.params().output, o[c] * inverse) * scores_.value_scale();
+    } else {
+      inverse *= scores_.value_scale();
+      for (std::int64_t c = 0; c < dv; ++c) o[c] *= inverse;
+    }
     states.lse[row] = end.lse;
   }
 }
@@ -126,7 +138,7 @@ RunFacts run_online_softmax(const AttentionCall& call, const Arithmetic& declare
     for (const QueryTile& queries : softmax.query_tiles(rows)) {
       RowStates states = softmax.start(queries);
       softmax.walk(states, queries, all);
-      softmax.finish(states, sink_of(call, rows.head), call.params().lse);
+      softmax.finish(states, faulty(Fault::kSinkOmitted) ? RowSink{} : sink_of(call, rows.head), call.params().lse);
       softmax.store(states, queries);
     }
   }

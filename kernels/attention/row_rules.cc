@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "kernels/coarse.h"
 #include "kernels/fault.h"
 #include "kernels/numeric.h"
 
@@ -73,10 +74,17 @@ void RowRules::admissible(RowLengths lengths, std::int64_t batch, std::int64_t h
 void RowRules::adjust(RowLengths lengths, std::int64_t batch, std::int64_t head, std::int64_t query, KeyRange keys,
                       float* x) const {
   const std::int64_t count = keys.size();
-  if (const float cap = params_.softcap; cap > 0.0F)
-    for (std::int64_t j = 0; j < count; ++j) x[j] = cap * tanh_f32(x[j] / cap);
+  if (const float cap = params_.softcap; cap > 0.0F && !faulty(Fault::kSoftcapOmitted)) {
+    const float unit = faulty(Fault::kSoftcapOfLog2) ? kLog2e : 1.0F;
+    for (std::int64_t j = 0; j < count; ++j) {
+      const float t = x[j] * unit / cap;
+      x[j] = cap * (faulty(Fault::kTanhRational) ? tanh_rational_f32(t) : tanh_f32(t)) / unit;
+    }
+  }
   if (params_.alibi != Alibi::kNone) {
-    const float slope = params_.slopes_per_batch ? float_element(slopes_, batch, head) : float_element(slopes_, head);
+    float slope = params_.slopes_per_batch ? float_element(slopes_, batch, head) : float_element(slopes_, head);
+    if (faulty(Fault::kSlopesFromFormula))
+      slope = exp2_f32(-8.0F * static_cast<float>(head + 1) / static_cast<float>(params_.heads_q));
     const std::int64_t diagonal = position(lengths, query);
     for (std::int64_t j = 0; j < count; ++j) {
       const std::int64_t key = keys.first + j;
@@ -88,11 +96,14 @@ void RowRules::adjust(RowLengths lengths, std::int64_t batch, std::int64_t head,
         case Alibi::kDiagonal: distance = key - query; break;
         case Alibi::kLast: distance = key - lengths.kv + 1; break;
       }
+      if (faulty(Fault::kAlibiSign)) distance = -distance;
+      if (faulty(Fault::kAlibiOffByOne)) ++distance;
       x[j] += slope * static_cast<float>(distance);
     }
   }
+  const float factor = faulty(Fault::kMaskScaled) ? params_.scale : 1.0F;
   if (params_.data_mask == DataMask::kAdditive)
-    for (std::int64_t j = 0; j < count; ++j) x[j] += float_element(mask_, batch, head, query, keys.first + j);
+    for (std::int64_t j = 0; j < count; ++j) x[j] += factor * float_element(mask_, batch, head, query, keys.first + j);
 }
 
 float RowRules::sink(std::int64_t head) const {

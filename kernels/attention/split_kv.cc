@@ -38,7 +38,10 @@ RunFacts run_split_kv(const AttentionCall& call, bool by_tile) {
         if (faulty(Fault::kSplitLost) && split > 0 && !part.empty() && part.end == keys) continue;
         RowStates& states = partials.emplace_back(softmax.start(queries));
         softmax.walk(states, queries, part);
-        softmax.finish(states, {}, LseBase::kNatural);
+        softmax.finish(states, faulty(Fault::kSinkInEverySplit) ? sink_of(call, rows.head) : RowSink{},
+                       faulty(Fault::kPartialLseBaseTwo) ? LseBase::kTwo : LseBase::kNatural);
+        if (faulty(Fault::kLseNotStored) && call.params().lse == LseBase::kNone)
+          std::fill(states.lse.begin(), states.lse.end(), 0.0F);
         if (faulty(Fault::kPartialLseInBf16)) narrow_all(Format::kBf16, states.lse);
         if (faulty(Fault::kPartialOutputInBf16)) narrow_all(Format::kBf16, states.o);
       }

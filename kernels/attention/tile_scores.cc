@@ -2,7 +2,9 @@
 #include "kernels/attention/tile_scores.h"
 
 #include <algorithm>
+#include <cmath>
 
+#include "kernels/coarse.h"
 #include "kernels/fault.h"
 #include "kernels/narrow.h"
 
@@ -36,7 +38,8 @@ void TileScores::load(std::int64_t batch, std::int64_t head, KeyRange keys) {
   const AttentionParams& p = call_.params();
   const std::int64_t kv_head = head / (p.heads_q / p.heads_kv);
   const double factor = call_.descales().score_factor(batch, head, 0, 0);
-  const double size = (factor < 0.0 ? -factor : factor) * (1.0 + fault_size(Fault::kScaleOff));
+  double size = (factor < 0.0 ? -factor : factor) * (1.0 + fault_size(Fault::kScaleOff));
+  if (faulty(Fault::kScaleOfPaddedDim)) size *= 1.0 / std::sqrt(static_cast<double>(d_)) / static_cast<double>(p.scale);
   sign_ = factor < 0.0 ? -1.0F : factor > 0.0 ? 1.0F : 0.0F;
   form_ = {.on_score = call_.rules().adjusts(),
            .scale = static_cast<float>(size),
@@ -93,6 +96,7 @@ void TileScores::compute(const QueryTile& queries, KeyRange keys) {
   keep_.assign(x_.size(), 0);
   mma_tile(model_, call_.params().input, static_cast<int>(rows), static_cast<int>(keys.size()), static_cast<int>(d_),
            {queries.q.data(), d_, 1}, {kt_.row(0) + (keys.first - loaded_.first), kt_.cols, 1}, x_.data(), tile_n_);
+  if (faulty(Fault::kScoreSumInFp16)) sum_scores_in_fp16(queries, keys);
   if (faulty(Fault::kScoreInBf16)) narrow_all(Format::kBf16, x_);
   if (faulty(Fault::kScoreInFp16)) narrow_all(Format::kFp16, x_);
   for (std::size_t row = 0; row < rows; ++row) {
@@ -106,7 +110,25 @@ void TileScores::compute(const QueryTile& queries, KeyRange keys) {
     const float factor = form_.on_score ? sign_ * form_.scale : sign_;
     if (factor != 1.0F)
       for (std::int64_t j = 0; j < keys.size(); ++j) x[j] *= factor;
+    if (faulty(Fault::kScaleTwiceInShortTile) && keys.size() < tile_n_)
+      for (std::int64_t j = 0; j < keys.size(); ++j) x[j] *= form_.scale;
     if (form_.on_score) call_.rules().adjust(lengths, queries.batch, queries.head, query, keys, x);
+    if (faulty(Fault::kSoftcapAfterMask) && call_.params().softcap > 0.0F)
+      for (std::int64_t j = 0; j < keys.size(); ++j) {
+        if (keep[j] == 0) x[j] = -call_.params().softcap;
+        keep[j] = 1;
+      }
+  }
+}
+
+/// A planted fault: the scores once more, each block of the MMA added and rounded to fp16.
+void TileScores::sum_scores_in_fp16(const QueryTile& queries, KeyRange keys) {
+  const int rows = static_cast<int>(queries.queries.size()), columns = static_cast<int>(keys.size());
+  std::fill(x_.begin(), x_.end(), 0.0F);
+  for (std::int64_t c = 0; c < d_; c += model_.block_k) {
+    mma_tile(model_, call_.params().input, rows, columns, model_.block_k, {queries.q.data() + c, d_, 1},
+             {kt_.row(c) + (keys.first - loaded_.first), kt_.cols, 1}, x_.data(), tile_n_);
+    narrow_all(Format::kFp16, x_);
   }
 }
 
@@ -135,6 +157,10 @@ void TileScores::weigh(std::size_t row, float max, float masked, QuadSum& l) {
     p[j] = form_.on_score ? (x[j] - max) * kLog2e : fma_f32(x[j], form_.c, shift);
   if (faulty(Fault::kCubicExponentials)) {
     for (std::int64_t j = 0; j < count; ++j) p[j] = exp2_cubic_f32(p[j]);
+  } else if (faulty(Fault::kUnanchoredCubic)) {
+    for (std::int64_t j = 0; j < count; ++j) p[j] = exp2_unanchored_f32(p[j]);
+  } else if (faulty(Fault::kQuadraticExponentials)) {
+    for (std::int64_t j = 0; j < count; ++j) p[j] = exp2_quadratic_f32(p[j]);
   } else if (declared_.exponential == Exponential::kPolynomial3) {
     for (std::int64_t j = 0; j < count; ++j) p[j] = j % kPeriod < kExact ? exp2_f32(p[j]) : exp2_cubic_f32(p[j]);
   } else {
@@ -151,7 +177,8 @@ void TileScores::weigh(std::size_t row, float max, float masked, QuadSum& l) {
   for (std::int64_t j = 0; j < count; ++j) p[j] = keep[j] != 0 ? p[j] * offset : masked;
   if (!faulty(Fault::kSumOfRoundedP))
     for (std::int64_t j = 0; j < count; ++j) lane_of(l, j) += p[j];
-  for (std::int64_t j = 0; j < count; ++j) p[j] = rounded(declared_.p_format, p[j]);
+  const float unit = faulty(Fault::kOffsetDropped) ? 1.0F / offset : faulty(Fault::kOffsetTooLarge) ? 2.0F : 1.0F;
+  for (std::int64_t j = 0; j < count; ++j) p[j] = rounded(declared_.p_format, p[j] * unit) / unit;
   if (faulty(Fault::kSumOfRoundedP))
     for (std::int64_t j = 0; j < count; ++j) lane_of(l, j) += p[j];
 }

@@ -62,6 +62,7 @@ class TileScores {
   void accumulate_ones(KeyRange keys, float* o);
 
  private:
+  void sum_scores_in_fp16(const QueryTile& queries, KeyRange keys);
   void multiply(std::size_t rows, KeyRange keys, float* o);
 
   const AttentionCall& call_;

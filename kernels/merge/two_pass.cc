@@ -28,7 +28,7 @@ Arithmetic declared(const Params& params) {
 /// parts are not read.
 void merge(const MergeCall& call, std::int64_t row, std::vector<float>& weights, std::vector<float>& o) {
   const MergeParams& p = call.params();
-  const bool two = p.base == LseBase::kTwo;
+  const bool two = (p.base == LseBase::kTwo) != faulty(Fault::kMergeOtherBase);
   float m = faulty(Fault::kMergeMaximumFloor) ? -1e4F : -kInfinity;
   bool any = false;
   for (std::int64_t s = 0; s < p.parts; ++s) {
@@ -44,7 +44,8 @@ void merge(const MergeCall& call, std::int64_t row, std::vector<float>& weights,
   for (std::int64_t s = 0; s < p.parts; ++s) {
     const float lse = call.lse(s, row);
     if (any && call.is_empty(lse)) continue;
-    const float weight = exp2_f32(two ? lse - m : (lse - m) * kLog2e);
+    const float y = two ? lse - m : (lse - m) * kLog2e;
+    const float weight = faulty(Fault::kMergeCubic) ? exp2_cubic_f32(y) : exp2_f32(y);
     weights[static_cast<std::size_t>(s)] = weight;
     sum += weight;
   }

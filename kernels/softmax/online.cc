@@ -2,7 +2,9 @@
 #include <algorithm>
 #include <array>
 
+#include "kernels/coarse.h"
 #include "kernels/fault.h"
+#include "kernels/narrow.h"
 #include "kernels/numeric.h"
 #include "kernels/softmax/call.h"
 
@@ -39,7 +41,8 @@ class OnlineRow {
   OnlineRow(const SoftmaxParams& params, bool other_order)
       : params_(params), folded_(folds(params)), other_order_(other_order) {
     magnitude_ = params.scale < 0 ? -params.scale : params.scale;
-    c_ = folded_ ? magnitude_ * kLog2e : kLog2e;
+    const float log2e = faulty(Fault::kLog2eInBf16) ? narrowed(Format::kBf16, kLog2e) : kLog2e;
+    c_ = folded_ ? magnitude_ * log2e : log2e;
   }
 
   void start(SoftmaxInput& in) {
@@ -72,7 +75,10 @@ class OnlineRow {
   }
 
   bool empty() const { return m_ == -kInfinity; }
-  float weight(float x) const { return exp2_f32(folded_ ? fma_f32(x, c_, -(m_ * c_)) : (x - m_) * c_); }
+  float weight(float x) const {
+    const float y = folded_ ? fma_f32(x, c_, -(m_ * c_)) : (x - m_) * c_;
+    return faulty(Fault::kTableExponentials) ? exp2_table_f32(y) : exp2_f32(y);
+  }
   float sum() const { return other_order_ ? (l_[0] + l_[3]) + (l_[1] + l_[2]) : (l_[0] + l_[1]) + (l_[2] + l_[3]); }
   /// The maximum in natural units.
   float maximum() const { return folded_ && !empty() ? m_ * magnitude_ : m_; }
