@@ -63,6 +63,7 @@ class TileScores {
 
  private:
   void multiply(std::size_t rows, KeyRange keys, float* o);
+  std::int64_t leaking(KeyRange keys) const;
 
   const AttentionCall& call_;
   Arithmetic declared_;
