@@ -63,11 +63,53 @@ enum class Fault : std::uint8_t {
   kSubnormalPartFlushed,  ///< subnormal O of a part are read as zero (merge)
   kDeviceOverrun,         ///< one element is written behind the last (device softmax)
   // M10-M17: wrong keys, wrong address
-  kLastKeyDropped,    ///< the last key of a sequence is taken for its padding
-  kMaskShiftedByOne,  ///< causal and right window limits admit one key more
-  kKeyOf128Dropped,   ///< the last of every 128 keys is masked
-  kPaddedKeyLeaks,    ///< the first column behind the last key, where its tile has one, counts in l: logit 0, V = 0
-  kSplitLost,         ///< the last of two or more parts is not merged
+  kLastKeyDropped,        ///< the last key of a sequence is taken for its padding
+  kMaskShiftedByOne,      ///< causal and right window limits admit one key more
+  kKeyOf128Dropped,       ///< the last of every 128 keys is masked
+  kPaddedKeyLeaks,        ///< the first column behind the last key, where its tile has one, counts in l: logit 0, V = 0
+  kSplitLost,             ///< the last of two or more parts is not merged
+  kMaskTopLeft,           ///< causal and window masks are aligned to the first query and key
+  kDecodeTopLeft,         ///< the same for sequences of one query
+  kPaddedLengthsInMask,   ///< masks are aligned by the longest lengths of the batch
+  kWindowLeftWide,        ///< the window begins one key early
+  kWindowRowOff,          ///< the window of a query is that of the one before it, for two or more queries
+  kWindowEndsOpen,        ///< the first key of the window is left out
+  kCausalIgnored,         ///< the causal mask is not applied
+  kSegmentsIgnored,       ///< segments are not applied
+  kMaskLengthMinusOne,    ///< a boolean mask that hides the last key hides the one before it too
+  kSequencesJoined,       ///< the keys of a packed batch are one sequence
+  kTailLanesCount,        ///< where nothing is masked, all columns behind the last key count in l
+  kPageTailCounts,        ///< the slots of the last page behind the last key count in l
+  kSumStartsAtOne,        ///< the running maximum starts at 0 and l at 1
+  kTailKeysRepeated,      ///< keys are rounded up to a multiple of 4 by repeating the last one
+  kDiagonalTileSkipped,   ///< a tile that the first query of a query tile does not see whole is skipped
+  kTilesStopAtDiagonal,   ///< tiles beyond the diagonal are skipped although the mask is not causal
+  kWindowTailSliced,      ///< keys in front of the last query's window are cut off for all queries
+  kPrefixEdgeDropped,     ///< the first key behind a shared prefix is left out
+  kTailOfFourSkipped,     ///< keys behind the last multiple of 4 are left out
+  kHeadsTiled,            ///< kv head = head mod kv heads
+  kHeadGroupModulus,      ///< kv head = head / kv heads, mod kv heads
+  kHeadZero,              ///< kv head 0 for all heads
+  kGroupAboveEight,       ///< query heads beyond the eighth of a group read the query of the head eight before
+  kValueOfNextHead,       ///< values come from the next kv head
+  kTableOfFirst,          ///< page lists begin where the first sequence's does
+  kLastPageRepeats,       ///< the last page of a sequence is the one before it
+  kTableIgnored,          ///< pages are taken in order, whatever the table says
+  kPageCursorOfPair,      ///< values of every second page come from the page before it
+  kValueSlotOff,          ///< values come from the next slot of the page
+  kValuesContiguous,      ///< V is read as if its strides were those of its shape
+  kQueryContiguous,       ///< Q is read as if its strides were those of its shape
+  kOutputContiguous,      ///< O is written as if its strides were those of its shape
+  kMaskReadAsHalf,        ///< an additive mask is read as bf16 numbers
+  kFirst64Lanes,          ///< scores take the first 64 channels
+  kKeyOffsetWraps,        ///< element offsets of K are taken mod 2^16
+  kValueOffsetWraps,      ///< element offsets of V are taken mod 2^15
+  kQueryOffsetWraps,      ///< element offsets of Q are taken mod 2^15
+  kMaskOffsetWraps,       ///< element offsets of a boolean mask are taken mod 2^15
+  kBatchFolded,           ///< splits of two or more queries are merged from the first sequence's
+  kPartialLseOfFirstRow,  ///< the rows of a query tile share the first one's LSE in every split
+  kPartialOfNextRow,      ///< the O of the last split comes from the next row
+  kPartsBeyondWidth,      ///< parts beyond the number of channels are not merged
   // M18-M23: wrong weights
   kScaleOff,               ///< the softmax scale is too large by the fault's size
   kKeyDescaleDropped,      ///< k_scale is taken for 1

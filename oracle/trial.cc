@@ -19,6 +19,7 @@ constexpr double kInf = std::numeric_limits<double>::infinity();
 constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
 constexpr double kCap = 100;        // residuals count as at most so many units: one wild element is not everything
 constexpr double kWithin = 4;       // noise units of an explained element
+constexpr double kFloor = 0x1p-18;  // relative error of a kernel in fp32, roughly
 constexpr std::size_t kScreen = 4;  // failing rows that a hypothesis must explain in part before the others are asked
 
 /// The level that says most about an element, as centre and tau.
@@ -62,6 +63,14 @@ std::vector<std::size_t> far_apart(std::vector<std::size_t> rows) {
 }
 
 }  // namespace
+
+double Fit::loud_share() const {
+  if (loud == 0) return 0;
+  const auto share = [](std::int64_t part, std::int64_t all) {
+    return all == 0 ? 1.0 : static_cast<double>(part) / static_cast<double>(all);
+  };
+  return std::min(share(loud_explained - lse_explained, loud - loud_lse), share(lse_explained, loud_lse));
+}
 
 double Fit::removed() const {
   // What is left without a fault is about what the elements have that nobody rejects.
@@ -127,7 +136,9 @@ Trial::Sampled Trial::read(const Evaluation& evaluation, const std::vector<Tenso
           ulp(format, std::isfinite(e.value) ? std::max(std::abs(e.value), std::abs(e.centre)) : e.centre);
       const double tau = centre.tau < kInf ? centre.tau : 0;
       const double part = centre.replayed ? tau / 3 : tau / 10;
-      e.unit = std::sqrt(gap * gap / 12 + part * part);
+      // Where the right answer is no number, or a zero without error, the tolerance says nothing about numbers.
+      const double floor = e.number && tau > 0 ? 0 : kFloor * std::max(k == 0 ? 0.0 : 1.0, std::abs(e.value));
+      e.unit = std::sqrt(gap * gap / 12 + part * part + (std::isfinite(floor) ? floor * floor : 0));
       e.slack = tau + gap / 2;
       e.rounding = gap / std::sqrt(12.0);
       e.tau = centre.tau;
@@ -167,9 +178,9 @@ void Trial::add(const Sampled& row, const std::optional<RowOutput>& prediction, 
     ++(e.rejected ? fit.loud : fit.quiet);
     fit.expected += 1;
     const bool state = e.kind == Kind::kMaximum || e.kind == Kind::kSum;
-    const bool here = prediction && (!state || !prediction->m.empty());
+    const bool here = prediction && (e.kind == Kind::kOutput ? e.channel < prediction->o.size() : !state || !prediction->m.empty());
     const double p = here ? predicted(e, *prediction) : kNone;
-    const bool number = e.number && std::isfinite(e.value);
+    const bool number = e.number && std::isfinite(e.value) && !e.canary;
     const double before = number ? capped((e.value - e.centre) / e.unit) : e.rejected ? kCap * kCap : 0.0;
     double after = before;
     bool explained = !e.rejected;
@@ -177,10 +188,13 @@ void Trial::add(const Sampled& row, const std::optional<RowOutput>& prediction, 
     if (here) {
       d = e.number && std::isfinite(p) ? p - e.truth : kNone;
       const double sigma = noise(e, prediction);
-      if (e.canary) {
-        explained = false;
+      if (e.canary) {  // no number was written: a prediction of NaN says as much
+        explained = std::isnan(p);
+        after = explained ? 0 : before;
       } else if (!std::isfinite(e.value) || !std::isfinite(p)) {
-        explained = std::isnan(e.value) ? std::isnan(p) : e.value == p;
+        const bool or_nan =
+            e.kind == Kind::kOutput ? !prediction->or_nan.empty() && prediction->or_nan[e.channel] : prediction->lse_or_nan;
+        explained = std::isnan(e.value) ? std::isnan(p) || or_nan : e.value == p;
         after = explained ? 0 : kCap * kCap;
       } else {
         const double residual = e.number ? e.value - e.centre - d : e.value - p;
@@ -192,8 +206,26 @@ void Trial::add(const Sampled& row, const std::optional<RowOutput>& prediction, 
     if (!e.rejected) fit.quiet_before += before;
     fit.after += after;
     (e.rejected ? fit.loud_explained : fit.quiet_explained) += explained;
+    if (e.rejected && e.kind != Kind::kOutput) ++fit.loud_lse, fit.lse_explained += explained;
     fit.predicted.push_back(d);
   }
+}
+
+Trial::Errors Trial::errors(std::size_t n) const {
+  Errors seen;
+  for (const Element& e : samples_[n].elements) {
+    const double error = e.number && std::isfinite(e.value) ? e.value - e.centre : kNone;
+    if (e.output == 0) {
+      seen.o.resize(e.channel + 1, kNone);
+      seen.o_unit.resize(e.channel + 1, 1);
+      seen.o[e.channel] = error;
+      seen.o_unit[e.channel] = e.unit;
+    } else {
+      seen.lse = error;
+      seen.lse_unit = e.unit;
+    }
+  }
+  return seen;
 }
 
 Fit Trial::fit_rows(const Predict& predict, std::size_t rows) const {

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <limits>
 #include <optional>
 #include <utility>
 #include <vector>
@@ -20,20 +21,25 @@ struct RowOutput {
   /// [dv] sum of p_j^2 v_j^2: what the rounding of P makes of a row. Empty: P has no rounding here.
   std::vector<double> spread = {};
   std::vector<double> m = {}, l = {};  ///< states of the softmax recurrence, where the op shows them
+  /// [dv] channels that may be NaN as well (a kernel may multiply a NaN by a weight of 0). Empty: none.
+  std::vector<bool> or_nan = {};
+  bool lse_or_nan = false;
 };
 
 /// How well one hypothesis explains the outputs. Residuals are e - d: e = y - centre, where the centre is that of the
 /// highest level that says something about the element (OutputTier::mid, else the truth), and d = predicted - truth.
 /// So faults far below T0's tolerance count as well as gross ones.
 struct Fit {
-  std::int64_t loud = 0, quiet = 0;    ///< elements that some level rejects, and the others
-  std::int64_t loud_explained = 0;     ///< residual within noise
-  std::int64_t quiet_explained = 0;    ///< no error predicted where there is none
-  double before = 0, after = 0;        ///< sum of squared residuals in units of noise, without and with the hypothesis
-  double expected = 0;                 ///< of a perfect hypothesis, at most: noise is estimated from above
-  double quiet_before = 0;             ///< the share of `before` that elements have which no level rejects
-  std::vector<double> predicted = {};  ///< d per sampled element; NaN: a class
-  double loud_share() const { return loud == 0 ? 0 : static_cast<double>(loud_explained) / static_cast<double>(loud); }
+  std::int64_t loud = 0, quiet = 0;  ///< elements that some level rejects, and the others
+  std::int64_t loud_explained = 0;   ///< residual within noise
+  std::int64_t quiet_explained = 0;  ///< no error predicted where there is none
+  double before = 0, after = 0;      ///< sum of squared residuals in units of noise, without and with the hypothesis
+  double expected = 0;               ///< of a perfect hypothesis, at most: noise is estimated from above
+  double quiet_before = 0;           ///< the share of `before` that elements have which no level rejects
+  std::int64_t loud_lse = 0, lse_explained = 0;  ///< of the loud ones, those of outputs behind the first
+  std::vector<double> predicted = {};            ///< d per sampled element; NaN: a class
+  /// Of the output that is explained worse.
+  double loud_share() const;
   double quiet_share() const {
     return quiet == 0 ? 1 : static_cast<double>(quiet_explained) / static_cast<double>(quiet);
   }
@@ -81,6 +87,14 @@ class Trial {
   /// Of them, those with a rejected element.
   std::size_t failing_rows() const { return failing_; }
   bool fails(std::size_t row) const { return row_fails_[row]; }  ///< any row, sampled or not
+
+  /// e and its noise, per channel and for the LSE; NaN where a class stands or stood, empty or NaN for an output that
+  /// the case does not have. `n`: place in rows().
+  struct Errors {
+    std::vector<double> o, o_unit;
+    double lse = std::numeric_limits<double>::quiet_NaN(), lse_unit = 1;
+  };
+  Errors errors(std::size_t n) const;
 
   /// A hypothesis that cannot explain the first failing rows is given up there: its Fit then holds those rows only.
   Fit fit(const Predict& predict) const;

@@ -53,7 +53,8 @@ class Rows {
     const RowSink sink = sink_of(call_, head);
     logits(head, query);
     float m = -kInfinity;
-    for (std::size_t j = 0; j < x_.size(); ++j)
+    const std::size_t count = x_.size() - (faulty(Fault::kTailOfFourSkipped) && x_.size() > 4 ? x_.size() % 4 : 0);
+    for (std::size_t j = 0; j < count; ++j)
       if (keep_[j] != 0) m = max_keeping_nan(m, x_[j]);
     if (m == -kInfinity && !faulty(Fault::kEmptyRowDivided)) {
       const EmptyRow empty = empty_row(p, sink);
@@ -63,12 +64,13 @@ class Rows {
     }
     o_.assign(o_.size(), 0.0F);
     float l = 0.0F;
-    for (std::size_t j = 0; j < x_.size(); ++j) {
+    for (std::size_t j = 0; j < count; ++j) {
       if (keep_[j] == 0) {
         if (faulty(Fault::kMaskedValueWeighed)) add_value(0.0F, j);
         continue;
       }
-      const float p_j = weight(x_[j], m);
+      const std::size_t times = faulty(Fault::kTailKeysRepeated) && j + 1 == count ? 1 + (4 - count % 4) % 4 : 1;
+      const float p_j = weight(x_[j], m) * static_cast<float>(times);
       l += p_j;
       add_value((faulty(Fault::kWeightsInBf16) ? narrowed(Format::kBf16, p_j) : p_j) * value_scale(head, j), j);
       if (faulty(Fault::kValueSumInFp16)) narrow_all(Format::kFp16, o_);
@@ -143,8 +145,9 @@ struct Naive {
   static RunFacts run(const AttentionCall& call) {
     Rows rows(call);
     for (const auto& [batch, head, queries] : call.rows()) {
-      if (faulty(Fault::kOddHeadUnstored) && head > 0 && head == call.params().heads_q - 1 && head % 2 == 0) continue;
-      rows.load(batch, head / (call.params().heads_q / call.params().heads_kv));
+      const AttentionParams& p = call.params();
+      if (faulty(Fault::kOddHeadUnstored) && head > 0 && head == p.heads_q - 1 && head % 2 == 0) continue;
+      rows.load(batch, faulty(Fault::kHeadsTiled) ? head % p.heads_kv : head / (p.heads_q / p.heads_kv));
       for (const std::int64_t query : queries) rows.compute(head, query);
     }
     return {"unfused, one row at a time"};

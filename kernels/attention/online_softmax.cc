@@ -14,8 +14,8 @@ TileSoftmax::TileSoftmax(const AttentionCall& call, const Arithmetic& declared, 
 RowStates TileSoftmax::start(const QueryTile& queries) const {
   const std::size_t rows = queries.queries.size();
   RowStates states;
-  states.m.assign(rows, faulty(Fault::kFalseMax) ? -5e4F : -kInfinity);
-  states.l.assign(rows, {});
+  states.m.assign(rows, faulty(Fault::kFalseMax) ? -5e4F : faulty(Fault::kSumStartsAtOne) ? 0.0F : -kInfinity);
+  states.l.assign(rows, QuadSum{faulty(Fault::kSumStartsAtOne) ? 1.0F : 0.0F});
   states.any.assign(rows, false);
   states.o.assign(rows * static_cast<std::size_t>(scores_.value_cols()), 0.0F);
   states.lse.assign(rows, -kInfinity);
@@ -89,13 +89,19 @@ void TileSoftmax::step(RowStates& states, const QueryTile& queries, KeyRange key
 }
 
 void TileSoftmax::walk(RowStates& states, const QueryTile& queries, KeyRange part) {
-  const KeyRange seen{std::max(queries.keys.first, part.first), std::min(queries.keys.end, part.end)};
+  KeyRange seen{std::max(queries.keys.first, part.first), std::min(queries.keys.end, part.end)};
+  const RowLengths lengths = call_.lengths(queries.batch);
+  if (faulty(Fault::kTilesStopAtDiagonal) && masks_keys(call_.params()))
+    seen.end = std::min(seen.end, queries.queries.back() + 1 + lengths.kv - lengths.q);
   if (seen.empty()) return;
   const std::int64_t first = (seen.first - part.first) / tile_n_, last = (seen.end - 1 - part.first) / tile_n_;
   for (std::int64_t n = 0; n <= last - first; ++n) {
     const std::int64_t tile = declared_.tile_order == TileOrder::kBackward ? last - n : first + n;
     const std::int64_t start = part.first + tile * tile_n_;
     const KeyRange keys{start, std::min(start + tile_n_, part.end)};
+    if (faulty(Fault::kDiagonalTileSkipped) && tile > first &&
+        keys.end > call_.rules().range(lengths, queries.queries.front()).end)
+      continue;
     scores_.load(queries.batch, queries.head, keys);
     step(states, queries, keys);
   }

@@ -170,6 +170,51 @@ const std::vector<Reach>& reaches() {
       {"fa2_bf16_tanh_rational", "sq=3 skv=30 d=16", "sq=3 skv=30 d=16 softcap=2", true},
       {"fa1_bf16_log_quadratic", "sq=3 skv=64 d=16 scale=0", ""},
       {"naive_fp16_reciprocal_one_step", "", "sq=3 skv=30 d=16 dtype=fp16"},
+      // M10 to M17: wrong keys, wrong address
+      {"fa2_bf16_mask_top_left", "sq=3 skv=3 d=16 mask=causal", "sq=3 skv=30 d=16 mask=causal", true},
+      {"split_bf16_decode_top_left", "sq=3 skv=30 d=16 mask=causal", "sq=1 skv=30 d=16 mask=causal", true},
+      {"fa2_fp16_padded_lengths_in_mask", "sq=3 skv=30 d=16 mask=causal dtype=fp16", "", false},
+      {"fa1_bf16_window_left_wide", "sq=3 skv=30 d=16 mask=causal", "sq=3 skv=30 d=16 window=4,-1", true},
+      {"naive_bf16_window_row_off", "sq=1 skv=30 d=16 window=4,-1", "sq=3 skv=30 d=16 window=4,-1", true},
+      {"naive_fp16_window_ends_open", "sq=3 skv=30 d=16 window=4,-1 window_ends=left_exclusive dtype=fp16",
+       "sq=3 skv=30 d=16 window=4,-1 dtype=fp16", true},
+      {"fa4_bf16_causal_ignored", "sq=3 skv=30 d=16", "sq=3 skv=30 d=16 mask=causal", true},
+      {"fa2_fp16_segments_ignored", "sq=3 skv=30 d=16 dtype=fp16", "", false},
+      {"fa1_fp16_mask_length_minus_one", "sq=3 skv=30 d=16 dtype=fp16", "", false},
+      {"fa1_bf16_sequences_joined", "sq=3 skv=30 d=16", "", false},
+      {"fa1_fp16_tail_lanes_count", "sq=3 skv=30 d=16 mask=causal dtype=fp16", "sq=3 skv=30 d=16 dtype=fp16", true},
+      {"paged_flashinfer_bf16_page_tail_counts", "sq=3 skv=32 d=16 kv=nhd", "sq=3 skv=30 d=16 kv=nhd", true},
+      {"fa2_fp16_sum_starts_at_one", "", "sq=3 skv=30 d=16 dtype=fp16", true},
+      {"naive_bf16_tail_keys_repeated", "sq=3 skv=32 d=16", "sq=3 skv=30 d=16", true},
+      {"fa2_fp16_diagonal_tile_skipped", "sq=3 skv=300 d=16 dtype=fp16", "sq=100 skv=300 d=16 mask=causal dtype=fp16",
+       true},
+      {"fa4_bf16_tiles_stop_at_diagonal", "sq=3 skv=300 d=16", "sq=200 skv=300 d=16 mask=bool", true},
+      {"fa1_bf16_window_tail_sliced", "sq=1 skv=30 d=16 window=4,-1", "sq=3 skv=30 d=16 window=4,-1", true},
+      {"cascade_bf16_prefix_edge_dropped", "", "sq=3 skv=30 d=16 prefix=10", true},
+      {"naive_fp16_tail_of_four_skipped", "sq=3 skv=32 d=16 dtype=fp16", "sq=3 skv=30 d=16 dtype=fp16", true},
+      {"naive_bf16_heads_tiled", "hq=2 sq=3 skv=30 d=16", "hq=4 hkv=2 sq=3 skv=30 d=16", true},
+      {"fa2_bf16_head_group_modulus", "hq=4 hkv=2 sq=3 skv=30 d=16", "hq=2 sq=3 skv=30 d=16", true},
+      {"fa4_bf16_head_zero", "hq=2 hkv=1 sq=3 skv=30 d=16", "hq=2 sq=3 skv=30 d=16", true},
+      {"split_bf16_group_above_eight", "hq=8 hkv=1 sq=3 skv=30 d=16", "hq=9 hkv=1 sq=3 skv=30 d=16", true},
+      {"fa1_bf16_value_of_next_head", "hq=2 hkv=1 sq=3 skv=30 d=16", "hq=2 sq=3 skv=30 d=16", false},
+      {"paged_flashinfer_bf16_table_of_first", "sq=3 skv=60 d=16 kv=nhd", "b=2 sq=3 skv=60 d=16 kv=nhd", true},
+      {"paged_vllm_bf16_last_page_repeats", "sq=3 skv=16 d=16 kv=vllm", "sq=3 skv=60 d=16 kv=vllm", true},
+      {"paged_split_bf16_table_ignored", "sq=3 skv=60 d=16 kv=vllm", "sq=3 skv=60 d=16 kv=vllm page_seed=3", true},
+      {"paged_vllm_bf16_page_cursor_of_pair", "sq=3 skv=16 d=16 kv=vllm", "sq=3 skv=60 d=16 kv=vllm", false},
+      {"paged_flashinfer_bf16_value_slot_off", "sq=3 skv=60 d=16 kv=nhd page=1", "sq=3 skv=60 d=16 kv=nhd", false},
+      {"fa2_bf16_values_contiguous", "hq=2 sq=3 skv=30 d=16", "hq=2 sq=3 skv=30 d=16 layout=bshd", false},
+      {"fa4_bf16_query_contiguous", "hq=2 sq=3 skv=30 d=16", "hq=2 sq=3 skv=30 d=16 layout=bshd", true},
+      {"naive_bf16_output_contiguous", "hq=2 sq=3 skv=30 d=16", "hq=2 sq=3 skv=30 d=16 layout=bshd", false},
+      {"fa1_bf16_mask_read_as_half", "sq=3 skv=30 d=16", "sq=3 skv=30 d=16 mask=additive", true},
+      {"fa2_fp16_first_64_lanes", "sq=3 skv=30 d=64 dtype=fp16", "sq=3 skv=30 d=96 dtype=fp16", true},
+      {"paged_vllm_bf16_key_offset_wraps", "sq=3 skv=60 d=16 kv=vllm", "sq=1 skv=1200 d=64 kv=vllm", true},
+      {"fa2_bf16_value_offset_wraps", "sq=3 skv=60 d=16", "sq=1 skv=600 d=64", false},
+      {"fa1_bf16_query_offset_wraps", "sq=3 skv=60 d=16", "sq=300 skv=10 d=128", true},
+      {"naive_fp16_mask_offset_wraps", "sq=3 skv=60 d=16 mask=bool dtype=fp16",
+       "sq=40 skv=900 d=16 mask=bool dtype=fp16", true},
+      {"split_bf16_batch_folded", "b=2 sq=3 skv=60 d=16", "b=2 sq=3 skv=600 d=16", true},
+      {"paged_split_bf16_partial_lse_of_first_row", "sq=1 skv=600 d=16 kv=vllm", "sq=3 skv=600 d=16 kv=vllm", true},
+      {"split_fp16_partial_of_next_row", "sq=1 skv=600 d=16 dtype=fp16", "sq=3 skv=600 d=16 dtype=fp16", false},
   };
   return all;
 }
@@ -179,6 +224,11 @@ std::string base_of(const std::string& mutant) {
   std::string base;
   for (const Kernel* kernel : all_kernels())
     if (mutant.starts_with(std::string(kernel->name) + "_") && kernel->name.size() > base.size()) base = kernel->name;
+/// The longest name of a correct kernel that begins the mutant's.
+std::string base_of(const std::string& mutant) {
+  std::string base;
+  for (const KernelIdentity& kernel : in_process_runner()->kernels())
+    if (mutant.starts_with(kernel.name + "_") && kernel.name.size() > base.size()) base = kernel.name;
   return base;
 }
 
