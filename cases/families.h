@@ -18,6 +18,7 @@ std::vector<Recipe> mask_recipes();
 std::vector<Recipe> convention_recipes();
 std::vector<Recipe> score_recipes();
 std::vector<Recipe> part_recipes();
+std::vector<Recipe> probe_recipes();
 
 /// Largest magnitude of an argument: leaves room for products with a few normal numbers.
 inline constexpr double kHuge = 1e300;

@@ -14,7 +14,7 @@ std::vector<Recipe> sorted_recipes() {
   std::vector<Recipe> all;
   for (auto family :
        {plain_recipes, exponent_recipes, cancellation_recipes, logit_recipes, model_recipes, mask_recipes,
-        convention_recipes, score_recipes, part_recipes})
+        convention_recipes, score_recipes, part_recipes, probe_recipes})
     for (Recipe& recipe : family()) all.push_back(std::move(recipe));
   std::sort(all.begin(), all.end(), [](const Recipe& a, const Recipe& b) { return a.name < b.name; });
   return all;

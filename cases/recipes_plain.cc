@@ -32,6 +32,13 @@ void small_integers(const Field& f, const Row& row, std::span<double> out) {
     out[c] = static_cast<double>(below(stream.bits(static_cast<std::int64_t>(c)), 2 * max + 1) - max);
 }
 
+void integers(const Field& f, const Row& row, std::span<double> out) {
+  const Stream stream = stream_of(f, row);
+  const auto low = static_cast<std::int64_t>(f.args[0]), high = static_cast<std::int64_t>(f.args[1]);
+  for (std::size_t c = 0; c < out.size(); ++c)
+    out[c] = static_cast<double>(low + below(stream.bits(static_cast<std::int64_t>(c)), high - low + 1));
+}
+
 void same_sign(const Field& f, const Row& row, std::span<double> out) {
   fill_normal(stream_of(f, row), 1.0, 0.0, out);
   for (double& x : out) x = f.args[0] * (x < 0 ? -x : x);
@@ -91,6 +98,13 @@ std::vector<Recipe> plain_recipes() {
        {{"max", 3, 0, 1 << 20, true}},
        "integers in [-max, max]: exact products and sums",
        small_integers},
+      {"integers",
+       {{"lo", 0, -(1 << 20), 1 << 20, true}, {"hi", 1, -(1 << 20), 1 << 20, true}},
+       "integers in lo ... hi: sums that cannot be zero where lo > 0",
+       integers,
+       Fits::kNumbers,
+       true,
+       true},
       {"same_sign", {{"std", 1, -kHuge, kHuge}}, "|normal| times std: every element has the sign of std", same_sign},
       {"tags",
        {},

@@ -9,6 +9,7 @@
 namespace assay {
 
 void add_bench_attack(Verb& app, int& exit_code);
+void add_bench_floors(Verb& app, int& exit_code);
 void add_bench_kernels(Verb& app, int& exit_code);
 void add_bench_mutants(Verb& app, int& exit_code);
 void add_bench_oracle(Verb& app, int& exit_code);
@@ -16,11 +17,13 @@ void add_bench_radius(Verb& app, int& exit_code);
 void add_check(Verb& app, int& exit_code);
 void add_doctor(Verb& app, int& exit_code);
 void add_explain(Verb& app, int& exit_code);
+void add_fingerprint(Verb& app, int& exit_code);
 void add_judge(Verb& app, int& exit_code);
 void add_list(Verb& app, int& exit_code);
 void add_report(Verb& app, int& exit_code);
 void add_repro(Verb& app, int& exit_code);
 void add_tolerance(Verb& app, int& exit_code);
+void add_tomography(Verb& app, int& exit_code);
 
 /// The verb `bench`, under which the measurements of assay itself stand; added where it is not there yet.
 Verb bench_group(Verb& app);

@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <array>
 
+#include "failure_catalog/tomography.h"
+
 namespace assay {
 namespace {
 
@@ -81,6 +83,32 @@ Outcome run_follow_up(const Scene& scene, const Mode& asks, const Mode& other) {
   return {};
 }
 
+/// What weight tomography says where rivals are left: a mode of key sets is refuted by right ones, a mode that only
+/// bends weights by wrong ones.
+void ask_for_keys(const Scene& scene, Classification& best, const std::vector<const Explanation*>& rivals) {
+  const std::optional<KeyEvidence> keys = key_evidence(scene);
+  if (!keys) return;
+  const auto refuted = [&](std::string_view id) {
+    return (keys->right_keys && (id == "M10" || id == "M12")) ||
+           (keys->wrong_keys && (id == "M18" || id == "M19" || id == "M20"));
+  };
+  std::vector<std::string>& named = best.diagnosis.rivals;
+  for (const Explanation* rival : rivals)
+    if (refuted(rival->mode->id)) std::erase(named, rival->mode->name);
+  if (refuted(best.mode->id)) {
+    const auto left = std::find_if(rivals.begin(), rivals.end(), [&](const Explanation* rival) {
+      return std::find(named.begin(), named.end(), rival->mode->name) != named.end();
+    });
+    if (left != rivals.end()) {
+      std::vector<std::string> others = std::move(named);
+      std::erase(others, (*left)->mode->name);
+      best = {(*left)->mode, (*left)->diagnosis};
+      best.diagnosis.rivals = std::move(others);
+    }
+  }
+  best.diagnosis.evidence += "; " + keys->text;
+}
+
 }  // namespace
 
 std::optional<Diagnosis> diagnose(const Mode& mode, const Scene& scene) {
@@ -127,6 +155,7 @@ std::optional<Classification> classify(const Scene& scene) {
     }
     best->diagnosis.evidence += fmt::format("; a second run {} rules out {}", outcome.what, refuted->name);
   }
+  if (!best->diagnosis.rivals.empty()) ask_for_keys(scene, *best, rivals);
   return best;
 }
 

@@ -16,11 +16,12 @@
 namespace assay {
 namespace {
 
-constexpr std::array<SuiteInfo, 9> kSuites{{
+constexpr std::array<SuiteInfo, 10> kSuites{{
     {"smoke", "a few of everything, in seconds"},
     {"edge", "lengths, heads, dims and conventions around their edges: a pairwise cover, and curated cases"},
     {"adversarial", "inputs that break kernels: a pairwise cover of recipe x mask x layout x dtype x length residue"},
     {"dense", "attention only: adversarial values on contiguous tensors, causal and window masks, 16- and 32-bit inputs"},
+    {"probe", "exact probes: every key position, ghosts, scale, rescaling, merges, masks, pages, heads, 8 bits"},
     {"regimes", "five production shapes, full and causal, rows sampled"},
     {"device", "small cases that reach every device kernel and tail path: for check --sanitize"},
     {"huge", "tensors past 2^31 elements: for a GPU and a host of 64 GB"},

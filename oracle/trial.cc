@@ -215,12 +215,12 @@ Trial::Errors Trial::errors(std::size_t n) const {
   Errors seen;
   for (const Element& e : samples_[n].elements) {
     const double error = e.number && std::isfinite(e.value) ? e.value - e.centre : kNone;
-    if (e.output == 0) {
+    if (e.kind == Kind::kOutput) {
       seen.o.resize(e.channel + 1, kNone);
       seen.o_unit.resize(e.channel + 1, 1);
       seen.o[e.channel] = error;
       seen.o_unit[e.channel] = e.unit;
-    } else {
+    } else if (e.kind == Kind::kLse) {
       seen.lse = error;
       seen.lse_unit = e.unit;
     }

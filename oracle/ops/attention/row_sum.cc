@@ -9,6 +9,10 @@
 namespace assay {
 namespace {
 
+/// Below it a weight, whatever its error (tier.cc: less than e^50), is under 2^-126 in the kernel. Rounding to nearest
+/// loses at most what is added, which the caller counts as flushed.
+constexpr double kNothing = 0x1p-200;
+
 /// Chains with the sum of the magnitudes of all rounded results, both in the unit of the current maximum.
 struct Chains {
   std::array<double, 4> sum{};
@@ -16,7 +20,7 @@ struct Chains {
 
   void add(std::size_t lane, double p) {
     sum[lane] += p;
-    rounded += sum[lane];
+    if (p >= kNothing) rounded += sum[lane];
   }
   double total() const { return (sum[0] + sum[2]) + (sum[1] + sum[3]); }
   void scale(double alpha) {
