@@ -178,7 +178,8 @@ void Trial::add(const Sampled& row, const std::optional<RowOutput>& prediction, 
     ++(e.rejected ? fit.loud : fit.quiet);
     fit.expected += 1;
     const bool state = e.kind == Kind::kMaximum || e.kind == Kind::kSum;
-    const bool here = prediction && (e.kind == Kind::kOutput ? e.channel < prediction->o.size() : !state || !prediction->m.empty());
+    const bool here =
+        prediction && (e.kind == Kind::kOutput ? e.channel < prediction->o.size() : !state || !prediction->m.empty());
     const double p = here ? predicted(e, *prediction) : kNone;
     const bool number = e.number && std::isfinite(e.value) && !e.canary;
     const double before = number ? capped((e.value - e.centre) / e.unit) : e.rejected ? kCap * kCap : 0.0;
@@ -192,8 +193,8 @@ void Trial::add(const Sampled& row, const std::optional<RowOutput>& prediction, 
         explained = std::isnan(p);
         after = explained ? 0 : before;
       } else if (!std::isfinite(e.value) || !std::isfinite(p)) {
-        const bool or_nan =
-            e.kind == Kind::kOutput ? !prediction->or_nan.empty() && prediction->or_nan[e.channel] : prediction->lse_or_nan;
+        const bool or_nan = e.kind == Kind::kOutput ? !prediction->or_nan.empty() && prediction->or_nan[e.channel]
+                                                    : prediction->lse_or_nan;
         explained = std::isnan(e.value) ? std::isnan(p) || or_nan : e.value == p;
         after = explained ? 0 : kCap * kCap;
       } else {
@@ -273,7 +274,8 @@ FitAt Trial::fit(const PredictAt& predict, const Parameter& parameter) const {
     if (std::min(at_a, at_b) < least) best = at_a <= at_b ? a : b;
   }
   FitAt result{fit([&](std::size_t row) { return predict(row, best); }), best, 0};
-  if (parameter.whole || !result.fit.explains()) return result;
+  // An estimate from few rows may still be too coarse for the LSE.
+  if (parameter.whole || result.fit.removed() < 0.5) return result;
   // A parabola through three points of the cost over all rows gives minimum and curvature; its arm is about the error.
   double arm = step / 64;
   for (int n = 0; n < 3; ++n) {

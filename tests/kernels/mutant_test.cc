@@ -219,11 +219,6 @@ const std::vector<Reach>& reaches() {
   return all;
 }
 
-/// The longest kernel name that the mutant's begins with.
-std::string base_of(const std::string& mutant) {
-  std::string base;
-  for (const Kernel* kernel : all_kernels())
-    if (mutant.starts_with(std::string(kernel->name) + "_") && kernel->name.size() > base.size()) base = kernel->name;
 /// The longest name of a correct kernel that begins the mutant's.
 std::string base_of(const std::string& mutant) {
   std::string base;
