@@ -121,43 +121,42 @@ enum class Fault : std::uint8_t {
   kLog2eInBf16,            ///< log2 e is rounded to bf16
   kValueDescaleDropped,    ///< v_scale is taken for 1
   kValueDescaleOfKeys,     ///< k_scale is read in place of v_scale
-  kValueDescaleOfFirstHead,   ///< the v_scale of sequence 0, head 0 serves all
-  kValueDescaleOfFirstBlock,  ///< the v_scale of key 0's block serves all keys
-  kValueDescaleTwice,         ///< v_scale is multiplied in twice
-  kSoftcapOmitted,            ///< no soft cap
-  kSoftcapAfterMask,          ///< masked keys are capped too: logit -softcap instead of -inf
-  kSoftcapOfLog2,             ///< the cap holds for the logit times log2 e
-  kAlibiSign,                 ///< distances count the other way
-  kAlibiOffByOne,             ///< distances are larger by one
-  kSlopesFromFormula,         ///< slope h is 2^(-8 (h + 1) / heads), whatever the slopes say
-  kMaskScaled,                ///< the additive mask is multiplied by the softmax scale
-  kSinkOmitted,               ///< no sink
-  kSinkScaled,                ///< the sink is multiplied by the softmax scale
-  kSinkInEverySplit,          ///< every split has the sink among its keys, and so has the merge
-  kSinkInEveryPart,           ///< the same for the two parts of a cascade
-  kMergeBaseTwo,              ///< natural LSEs are weighed by powers of two
-  kPartialLseBaseTwo,         ///< LSEs of base two are weighed as natural ones
-  kMergeOtherBase,            ///< a merge takes base two for e and e for two
-  kLseTimesLn2,               ///< the stored LSE is multiplied by ln 2
-  kEmptyPartCounted,          ///< a part without keys weighs as one of LSE 0 and O 0
-  kLseNotStored,              ///< parts have LSE 0 where the caller asks for none
-  kLastPartOnly,              ///< the merged O is that of the last part
-  kStateNotRescaled,          ///< O and l keep their old scale when the maximum rises
-  kRescaledTwice,             ///< O is multiplied by alpha twice
-  kTileMaximumOnly,           ///< the maximum is that of the last tile, not of all so far
-  kStaleMaximum,              ///< P of a tile is relative to the maximum before it
-  kDividedEveryStep,          ///< O is divided by l after every tile, without its old l in front of it
-  kTileFrameKept,             ///< P V of a tile stays relative to the tile's own maximum
-  kLastTileUnshifted,         ///< the last 64 exponentials of a row are of x, not of x - m
-  kOffsetDropped,             ///< P is rounded to its format without the offset; l is of P with it
-  kOffsetTooLarge,            ///< P is rounded to its format at twice the offset
-  kWeightsInBf16,             ///< P V takes P rounded to bf16, though P is declared fp32
-  kPartialLseInBf16,          ///< the LSE of a part is held in bf16
-  kAccumulatorNotRescaled,    ///< O keeps its old scale when the maximum rises; l does not
-  kSumNotRescaled,            ///< l keeps its old scale when the maximum rises (online softmax)
-  kLazyMaximum,               ///< the maximum is not raised by less than 2^4, whatever P's offset leaves room for
-  kSumOfRoundedP,             ///< l adds P after its rounding
-  kTruncatedP,                ///< P is truncated to its format
+  kValueDescaleOfFirstHead,  ///< the v_scale of head 0 serves all heads
+  kValueDescaleTwice,        ///< v_scale is multiplied in twice
+  kSoftcapOmitted,           ///< no soft cap
+  kSoftcapAfterMask,         ///< masked keys are capped too: logit -softcap instead of -inf
+  kSoftcapOfLog2,            ///< the cap holds for the logit times log2 e
+  kAlibiSign,                ///< distances count the other way
+  kAlibiOffByOne,            ///< distances are larger by one
+  kSlopesFromFormula,        ///< slope h is 2^(-8 (h + 1) / heads), whatever the slopes say
+  kMaskScaled,               ///< the additive mask is multiplied by the softmax scale
+  kSinkOmitted,              ///< no sink
+  kSinkScaled,               ///< the sink is multiplied by the softmax scale
+  kSinkInEverySplit,         ///< every split has the sink among its keys, and so has the merge
+  kSinkInEveryPart,          ///< the same for the two parts of a cascade
+  kMergeBaseTwo,             ///< natural LSEs are weighed by powers of two
+  kPartialLseBaseTwo,        ///< LSEs of base two are weighed as natural ones
+  kMergeOtherBase,           ///< a merge takes base two for e and e for two
+  kLseTimesLn2,              ///< the stored LSE is multiplied by ln 2
+  kEmptyPartCounted,         ///< a part without keys weighs as one of LSE 0 and O 0
+  kLseNotStored,             ///< parts have LSE 0 where the caller asks for none
+  kLastPartOnly,             ///< the merged O is that of the last part
+  kStateNotRescaled,         ///< O and l keep their old scale when the maximum rises
+  kRescaledTwice,            ///< O is multiplied by alpha twice
+  kTileMaximumOnly,          ///< the maximum is that of the last tile, not of all so far
+  kStaleMaximum,             ///< P of a tile is relative to the maximum before it
+  kDividedEveryStep,         ///< O is divided by l after every tile, without its old l in front of it
+  kTileFrameKept,            ///< P V of a tile stays relative to the tile's own maximum
+  kLastTileUnshifted,        ///< the last 64 exponentials of a row are of x, not of x - m
+  kOffsetDropped,            ///< P is rounded to its format without the offset; l is of P with it
+  kOffsetTooLarge,           ///< P is rounded to its format at twice the offset
+  kWeightsInBf16,            ///< P V takes P rounded to bf16, though P is declared fp32
+  kPartialLseInBf16,         ///< the LSE of a part is held in bf16
+  kAccumulatorNotRescaled,   ///< O keeps its old scale when the maximum rises; l does not
+  kSumNotRescaled,           ///< l keeps its old scale when the maximum rises (online softmax)
+  kLazyMaximum,              ///< the maximum is not raised by less than 2^4, whatever P's offset leaves room for
+  kSumOfRoundedP,            ///< l adds P after its rounding
+  kTruncatedP,               ///< P is truncated to its format
   // M24, M25: precision
   kScoreInBf16,            ///< S is stored in bf16
   kScoreInFp16,            ///< S is stored in fp16

@@ -10,6 +10,7 @@
 #include <limits>
 #include <unordered_set>
 
+#include "oracle/exp64.h"
 #include "oracle/measure.h"
 
 namespace assay {
@@ -37,7 +38,8 @@ Centre centre_of(const Evaluation& evaluation, std::size_t output, std::size_t i
   return c;
 }
 
-double capped(double r) { return std::min(r * r, kCap * kCap); }
+double square(double r) { return std::min(r * r, 1e30); }
+double capped(double squared) { return std::min(squared, kCap * kCap); }
 
 /// Evenly spread over `from`, at most `count` of them.
 std::vector<std::size_t> spread(const std::vector<std::size_t>& from, std::size_t count) {
@@ -182,7 +184,7 @@ void Trial::add(const Sampled& row, const std::optional<RowOutput>& prediction, 
         prediction && (e.kind == Kind::kOutput ? e.channel < prediction->o.size() : !state || !prediction->m.empty());
     const double p = here ? predicted(e, *prediction) : kNone;
     const bool number = e.number && std::isfinite(e.value) && !e.canary;
-    const double before = number ? capped((e.value - e.centre) / e.unit) : e.rejected ? kCap * kCap : 0.0;
+    const double before = number ? square((e.value - e.centre) / e.unit) : e.rejected ? kCap * kCap : 0.0;
     double after = before;
     bool explained = !e.rejected;
     double d = 0;
@@ -199,13 +201,15 @@ void Trial::add(const Sampled& row, const std::optional<RowOutput>& prediction, 
         after = explained ? 0 : kCap * kCap;
       } else {
         const double residual = e.number ? e.value - e.centre - d : e.value - p;
-        after = capped(residual / e.unit);
+        after = square(residual / e.unit);
         explained = std::abs(residual) <= std::max(kWithin * sigma, e.slack);
       }
     }
-    fit.before += before;
-    if (!e.rejected) fit.quiet_before += before;
-    fit.after += after;
+    fit.log_before += log64(1 + before);
+    fit.log_after += log64(1 + after);
+    fit.before += capped(before);
+    if (!e.rejected) fit.quiet_before += capped(before);
+    fit.after += capped(after);
     (e.rejected ? fit.loud_explained : fit.quiet_explained) += explained;
     if (e.rejected && e.kind != Kind::kOutput) ++fit.loud_lse, fit.lse_explained += explained;
     fit.predicted.push_back(d);
@@ -241,34 +245,32 @@ Fit Trial::fit_rows(const Predict& predict, std::size_t rows) const {
 Fit Trial::fit(const Predict& predict) const { return fit_rows(predict, rows_.size()); }
 
 FitAt Trial::fit(const PredictAt& predict, const Parameter& parameter) const {
-  constexpr double kWorthRefining = 0.95;  // of the residuals without the hypothesis
   const std::size_t few = std::min<std::size_t>(4, rows_.size());
-  const auto cost = [&](double t, std::size_t rows) {
+  const auto at_rows = [&](double t, std::size_t rows) {
     Fit fit;
     for (std::size_t n = 0; n < std::min(rows, rows_.size()); ++n) add(samples_[n], predict(rows_[n], t), fit);
-    return fit.after;
+    return fit;
   };
+  const auto log_cost = [&](double t) { return at_rows(t, few).log_after; };
   const int points = parameter.whole ? static_cast<int>(parameter.high - parameter.low) + 1 : parameter.grid;
   const double step = points > 1 ? (parameter.high - parameter.low) / (points - 1) : 0;
   double best = parameter.low, least = kInf;
   for (int n = 0; n < points; ++n) {
     const double t = parameter.low + n * step;
-    if (const double c = cost(t, few); c < least) least = c, best = t;
+    if (const double c = log_cost(t); c < least) least = c, best = t;
   }
-  Fit without;
-  for (std::size_t n = 0; n < few; ++n) add(samples_[n], std::nullopt, without);
-  if (!parameter.whole && step > 0 && least < kWorthRefining * without.before) {
+  if (!parameter.whole && step > 0) {
     constexpr double kGolden = 0.6180339887498949;
     double low = std::max(parameter.low, best - step), high = std::min(parameter.high, best + step);
     double a = high - kGolden * (high - low), b = low + kGolden * (high - low);
-    double at_a = cost(a, few), at_b = cost(b, few);
-    while (high - low > 1e-4 * step) {
+    double at_a = log_cost(a), at_b = log_cost(b);
+    while (high - low > 1e-6 * step) {
       if (at_a <= at_b) {
         high = b, b = a, at_b = at_a;
-        a = high - kGolden * (high - low), at_a = cost(a, few);
+        a = high - kGolden * (high - low), at_a = log_cost(a);
       } else {
         low = a, a = b, at_a = at_b;
-        b = low + kGolden * (high - low), at_b = cost(b, few);
+        b = low + kGolden * (high - low), at_b = log_cost(b);
       }
     }
     if (std::min(at_a, at_b) < least) best = at_a <= at_b ? a : b;
@@ -277,10 +279,11 @@ FitAt Trial::fit(const PredictAt& predict, const Parameter& parameter) const {
   // An estimate from few rows may still be too coarse for the LSE.
   if (parameter.whole || result.fit.removed() < 0.5) return result;
   // A parabola through three points of the cost over all rows gives minimum and curvature; its arm is about the error.
+  const auto cost = [&](double t) { return at_rows(t, rows_.size()).after; };
   double arm = step / 64;
   for (int n = 0; n < 3; ++n) {
-    const double at = cost(result.value, rows_.size());
-    const double left = cost(result.value - arm, rows_.size()), right = cost(result.value + arm, rows_.size());
+    const double at = cost(result.value);
+    const double left = cost(result.value - arm), right = cost(result.value + arm);
     const double curvature = (left - 2 * at + right) / (arm * arm);
     if (!(curvature > 0)) break;
     const double move = (left - right) / (2 * arm * curvature);
@@ -310,44 +313,45 @@ double Trial::budget(const Fit& low, const Fit& high, double apart) const {
   return square > 0 ? reach / square : kInf;
 }
 
-/// Weighted with w = 1 / unit^2: value = <e, T> / <T, T>. Its variance is that of <e, T>: (T w)^2 ulp^2 / 12 per
-/// element, times how many elements share a code, since equal values round equally; and 0.18 u_P^2 times the projection
-/// of w T where P is not replayed.
+/// value = <e, T> / <T, T>, weighted with w = 1 / (ulp^2 / 12 + what P's rounding leaves). Where no row fails, e counts
+/// from the level's replay, which leaves nothing of P's rounding; otherwise from the truth, since a fault moves P
+/// across its roundings, and P's rounding is noise. The variance of <e, T>: (T w)^2 ulp^2 / 12 per element, times how
+/// many elements share a code, since equal values round equally; and 0.18 u_P^2 times the projection of w T.
 Filtered Trial::filter(const Predict& tangent, const Projection& p_projection) const {
-  double tt = 0, et = 0, reach = 0, rounding = 0, weights = 0, scatter = 0;
+  const bool failing = failing_ > 0;
+  double tt = 0, et = 0, reach = 0, rounding = 0, of_p = 0, scatter = 0;
   std::unordered_set<std::uint64_t> codes;
   Filtered out;
-  const auto each = [&](const auto& visit) {
-    for (std::size_t n = 0; n < rows_.size(); ++n) {
-      const std::optional<RowOutput> slope = tangent(rows_[n]);
-      if (!slope) continue;
-      std::vector<double> weight(slope->o.size(), 0.0);
-      bool replayed = true;
-      for (const Element& e : samples_[n].elements) {
-        if (e.kind != Kind::kOutput || !e.number || !std::isfinite(e.value) || !(e.tau < kInf)) continue;
-        if (e.channel >= weight.size() || !std::isfinite(slope->o[e.channel])) continue;
-        replayed = replayed && e.replayed;
-        weight[e.channel] = slope->o[e.channel] / (e.unit * e.unit);
-        visit(e, slope->o[e.channel], weight[e.channel]);
-      }
-      if (!replayed) weights += 0.18 * p_unit_ * p_unit_ * p_projection(rows_[n], weight);
+  for (std::size_t n = 0; n < rows_.size(); ++n) {
+    const std::optional<RowOutput> slope = tangent(rows_[n]);
+    if (!slope) continue;
+    std::vector<double> weight(slope->o.size(), 0.0);
+    bool replayed = !failing;
+    for (const Element& e : samples_[n].elements) {
+      if (e.kind != Kind::kOutput || !e.number || !std::isfinite(e.value) || !(e.tau < kInf)) continue;
+      if (e.channel >= weight.size() || !std::isfinite(slope->o[e.channel])) continue;
+      const bool exact = e.replayed && !failing;
+      replayed = replayed && exact;
+      double variance = e.rounding * e.rounding + (exact ? e.tau * e.tau / 9 : 0.0);
+      if (!exact && e.channel < slope->spread.size()) variance += 0.18 * p_unit_ * p_unit_ * slope->spread[e.channel];
+      const double t = slope->o[e.channel], error = e.value - (exact ? e.centre : e.truth), w = t / variance;
+      weight[e.channel] = w;
+      ++out.elements;
+      codes.insert(e.code);
+      tt += t * w;
+      et += error * w;
+      reach += e.tau * std::abs(w);
+      rounding += w * w * e.rounding * e.rounding;
+      scatter += error * error / variance;
     }
-  };
-  each([&](const Element& e, double t, double weight) {
-    ++out.elements;
-    codes.insert(e.code);
-    tt += t * weight;
-    et += (e.value - e.centre) * weight;
-    reach += e.tau * std::abs(weight);
-    rounding += weight * weight * e.rounding * e.rounding;
-    scatter += (e.value - e.centre) * (e.value - e.centre) / (e.unit * e.unit);
-  });
+    if (!replayed) of_p += 0.18 * p_unit_ * p_unit_ * p_projection(rows_[n], weight);
+  }
   if (!(tt > 0)) return {};
   const double shared = static_cast<double>(out.elements) / static_cast<double>(codes.size());
   out.value = et / tt;
   out.drop = et * et / tt;
   const double excess = std::max(1.0, (scatter - out.drop) / static_cast<double>(out.elements));
-  out.standard_error = std::sqrt((rounding * shared + weights) * excess) / tt;
+  out.standard_error = std::sqrt((rounding * shared + of_p) * excess) / tt;
   out.budget = reach / tt;
   return out;
 }
@@ -362,7 +366,7 @@ bool Trial::tells_apart(const Fit& a, const Fit& b) const {
       const double x = a.predicted[n], y = b.predicted[n];
       ++n;
       if (std::isnan(x) != std::isnan(y)) return true;
-      if (!std::isnan(x)) apart += capped((x - y) / e.unit);
+      if (!std::isnan(x)) apart += capped(square((x - y) / e.unit));
     }
   return apart > kSurely;
 }

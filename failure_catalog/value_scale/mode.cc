@@ -45,18 +45,6 @@ void attention(const Scene& scene, Deviations& all) {
             std::int64_t key) { return descale(s, "k_scale", row.batch, head, key); },
          "k_scale is applied in place of v_scale");
   }
-  if (p.descale == Descale::kHead || p.descale == Descale::kBlock) {
-    with([](const Scene& s, const AttentionRow&, std::int64_t,
-            std::int64_t key) { return descale(s, "v_scale", 0, 0, key); },
-         "the v_scale of sequence 0, head 0 is applied to all");
-    with([](const Scene& s, const AttentionRow& row, std::int64_t,
-            std::int64_t key) { return descale(s, "v_scale", row.batch, 0, key); },
-         "the v_scale of head 0 is applied to all heads");
-  }
-  if (p.descale == Descale::kBlock)
-    with([](const Scene& s, const AttentionRow& row, std::int64_t head,
-            std::int64_t) { return descale(s, "v_scale", row.batch, head, 0); },
-         "the v_scale of the first block is applied to all keys");
 }
 
 constexpr Parameter kGain{.low = -1, .high = 4, .grid = 41}, kNear{.low = 0.98, .high = 1.02, .grid = 41};

@@ -9,12 +9,6 @@ const RegisterKernel kFa3E4m3ValueDescaleDropped{mutant_of<"fa3_e4m3", Fault::kV
 const RegisterKernel kNaiveE4m3ValueDescaleOfKeys{mutant_of<"naive_e4m3", Fault::kValueDescaleOfKeys>(
     "naive_e4m3_value_descale_of_keys", "naive_e4m3 that reads k_scale in place of v_scale", "value_scale",
     "sglang #26852")};
-const RegisterKernel kFa2Bf16ValueDescaleOfFirstHead{mutant_of<"fa2_bf16", Fault::kValueDescaleOfFirstHead>(
-    "fa2_bf16_value_descale_of_first_head", "fa2_bf16 that applies the v_scale of sequence 0, head 0 to all",
-    "value_scale", "sgl-kernel-xpu #252")};
-const RegisterKernel kNaiveE4m3ValueDescaleOfFirstBlock{mutant_of<"naive_e4m3", Fault::kValueDescaleOfFirstBlock>(
-    "naive_e4m3_value_descale_of_first_block", "naive_e4m3 that applies the v_scale of the first block to all keys",
-    "value_scale", "TIRx-kernels #5")};
 const RegisterKernel kFa1Bf16ValueDescaleTwice{mutant_of<"fa1_bf16", Fault::kValueDescaleTwice>(
     "fa1_bf16_value_descale_twice", "fa1_bf16 that multiplies v_scale in twice", "value_scale")};
 

@@ -44,8 +44,8 @@ float Descales::value(std::int64_t batch, std::int64_t head, std::int64_t key) c
   if (faulty(Fault::kFactorOfQueryHead)) kv_head = head % params_.heads_kv;
   if (faulty(Fault::kValueDescaleDropped)) return 1.0F;
   if (faulty(Fault::kValueDescaleOfKeys)) return at(k_, batch, kv_head, key);
-  if (faulty(Fault::kValueDescaleOfFirstHead)) return at(v_, 0, 0, key);
-  const float factor = at(v_, batch, kv_head, faulty(Fault::kValueDescaleOfFirstBlock) ? 0 : key);
+  if (faulty(Fault::kValueDescaleOfFirstHead)) return at(v_, batch, 0, key);
+  const float factor = at(v_, batch, kv_head, key);
   const bool tiny = factor < 0x1p-14F && factor > -0x1p-14F;
   return tiny && faulty(Fault::kSmallFactorFlushed) ? 0.0F : factor;
 }

@@ -1,5 +1,5 @@
-// Matched filters: the estimate of a planted scale or gain lies within three standard errors, small faults that no
-// element proves give a warning, correct kernels none.
+// Matched filters: the estimate of a planted scale or gain lies within three standard errors; correct kernels give no
+// warning.
 #include "failure_catalog/matched_filter.h"
 
 #include <fmt/format.h>
@@ -68,19 +68,19 @@ TEST(MatchedFilter, EstimatesScaleAndGainWithinThreeStandardErrors) {
     const Planted gain(line(n, 24), {.gain = 1 + size});
     const Filtered g = of(filter_modes(gain.scene()), "value_scale");
     EXPECT_NEAR(g.value, size, 3 * g.standard_error) << n;
-    EXPECT_LT(g.standard_error, 5e-5) << n;
+    EXPECT_LT(g.standard_error, 5e-4) << n;
   }
 }
 
-TEST(MatchedFilter, WarnsOfWhatNoElementProves) {
-  const Planted gain(line(3, 200), {.gain = 1 + 1.5e-4});
-  for (const OutputMeasure& m : gain.measurement.outputs) {
-    EXPECT_EQ(m.rejected, 0);
-    for (const TierMeasure& tier : m.tiers) EXPECT_EQ(tier.rejected, 0);
-  }
-  const std::vector<std::string> warnings = filter_warnings(gain.scene());
-  ASSERT_EQ(warnings.size(), 1U);
-  EXPECT_TRUE(warnings[0].starts_with("the factor of o is off by 0.0001")) << warnings[0];
+TEST(MatchedFilter, IsSignificantBeyondErrorsAndBudgetOnly) {
+  FilteredMode f{.mode = nullptr,
+                 .parameter = "x",
+                 .result = {.elements = 5000, .value = 7e-5, .standard_error = 1e-5, .budget = 0.5e-5, .drop = 49}};
+  EXPECT_TRUE(f.significant());
+  f.result.budget = 2e-5;
+  EXPECT_FALSE(f.significant());
+  f.result.budget = 0, f.result.elements = 900;
+  EXPECT_FALSE(f.significant());
 }
 
 TEST(MatchedFilter, SaysNothingOfCorrectKernels) {

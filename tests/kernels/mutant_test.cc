@@ -128,8 +128,6 @@ const std::vector<Reach>& reaches() {
       {"fa3_e4m3_value_descale_dropped", "sq=3 skv=130 d=16 dtype=e4m3", "sq=3 skv=130 d=16 dtype=e4m3 descale=head"},
       {"naive_e4m3_value_descale_of_keys", "sq=3 skv=130 d=16 dtype=e4m3", ""},
       {"fa2_bf16_value_descale_of_first_head", "sq=3 skv=30 d=16 descale=head", "hq=2 sq=3 skv=30 d=16 descale=head"},
-      {"naive_e4m3_value_descale_of_first_block", "sq=3 skv=60 d=16 dtype=e4m3 descale=block scale_block=64",
-       "sq=3 skv=70 d=16 dtype=e4m3 descale=block scale_block=64"},
       {"fa1_bf16_value_descale_twice", "sq=3 skv=130 d=16", "sq=3 skv=130 d=16 descale=head"},
       {"fa2_bf16_softcap_omitted", "sq=3 skv=30 d=16", "sq=3 skv=30 d=16 softcap=2", true},
       {"split_bf16_softcap_after_mask", "sq=3 skv=30 d=16 softcap=2", "sq=3 skv=30 d=16 softcap=2 mask=causal", true},
