@@ -67,8 +67,11 @@ std::vector<Supposition> hypotheses(const Scene& scene) {
   return all.take();
 }
 
+/// o itself; of attention with what P's rounding leaves in it.
 std::vector<Tangent> tangents(const Scene& scene) {
   const auto slope = [&scene](std::size_t row) -> std::optional<RowOutput> {
+    if (AttentionView* view = scene.attention(); view != nullptr)
+      return view->counterfactual.attend(view->row(row), view->keys(row));
     const OutputTruth& truth = scene.evaluation.truth.outputs.front();
     const std::size_t width = truth.mid.size() / std::max<std::size_t>(1, scene.evaluation.truth.rows.size());
     const auto first = truth.mid.begin() + static_cast<std::ptrdiff_t>(row * width);
