@@ -66,7 +66,8 @@ void KernelReplay::sum_scores(const Row& row, const Deviation& d, std::vector<do
   score.resize(n);
   const bool block = is_block(a_.qk);
   const MmaModel* model = block ? &block_model(a_.qk, params_.input) : nullptr;
-  if (d.score_sum == Format::kFp32 && block && info(params_.input).storage_bits == 8) {
+  // Bit by bit: whether P of the largest logit falls short of 1 depends on the last bit of its score.
+  if (d.score_sum == Format::kFp32 && block) {
     std::vector<float> s(n, 0.0F);
     mma_tile(*model, params_.input, 1, static_cast<int>(n), static_cast<int>(dim), {row.q.data(), params_.dim_qk, 1},
              {row.head->k.data(), 1, params_.dim_qk}, s.data(), static_cast<std::int64_t>(n));
