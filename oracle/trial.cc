@@ -200,7 +200,9 @@ void Trial::add(const Sampled& row, const std::optional<RowOutput>& prediction, 
         explained = std::isnan(e.value) ? std::isnan(p) || or_nan : e.value == p;
         after = explained ? 0 : kCap * kCap;
       } else {
-        const double residual = e.number ? e.value - e.centre - d : e.value - p;
+        // Against the replay, whose rounding a small fault leaves alone, or against the exact prediction.
+        const double direct = e.value - p, replayed = e.number ? e.value - e.centre - d : direct;
+        const double residual = std::abs(direct) < std::abs(replayed) ? direct : replayed;
         after = square(residual / e.unit);
         explained = std::abs(residual) <= std::max(kWithin * sigma, e.slack);
       }

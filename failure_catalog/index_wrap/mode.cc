@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "cases/materialize.h"
 #include "failure_catalog/suppose.h"
 
 namespace assay {
@@ -90,8 +91,19 @@ std::vector<Supposition> hypotheses(const Scene& scene) {
   return list;
 }
 
-const RegisterMode kRegister(
-    {.name = "index_wrap", .id = "M16", .title = "An index times a stride wraps", .hypotheses = hypotheses});
+/// Another page table: a page that is looked up wrongly is another one then, an offset that wraps is not.
+std::optional<FollowUp> follow_up(const Scene& scene, std::string_view rival) {
+  if (rival != "page_slot_map") return std::nullopt;
+  Case permuted = scene.c;
+  permuted.params.set("page_seed", fmt::format("{}", scene.attention()->problem.params().page_seed + 1000));
+  return FollowUp{materialize(permuted), "with the pages in another order"};
+}
+
+const RegisterMode kRegister({.name = "index_wrap",
+                              .id = "M16",
+                              .title = "An index times a stride wraps",
+                              .hypotheses = hypotheses,
+                              .follow_up = follow_up});
 
 }  // namespace
 }  // namespace assay

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <limits>
 
+#include "cases/materialize.h"
 #include "failure_catalog/merge_suppose.h"
 #include "failure_catalog/suppose.h"
 #include "oracle/exp64.h"
@@ -172,8 +173,19 @@ std::vector<Supposition> hypotheses(const Scene& scene) {
   return list;
 }
 
-const RegisterMode kRegister(
-    {.name = "reduce_row_fold", .id = "M17", .title = "Partial results of another row", .hypotheses = hypotheses});
+/// More parts than before: the last one and those beyond the width are no longer the same.
+std::optional<FollowUp> follow_up(const Scene& scene, std::string_view rival) {
+  if (scene.c.op != "merge" || rival != "dropped_keys") return std::nullopt;
+  Case more = scene.c;
+  more.params.set("parts", fmt::format("{}", merge_params(scene.problem.params).parts + 3));
+  return FollowUp{materialize(more), "with three more parts"};
+}
+
+const RegisterMode kRegister({.name = "reduce_row_fold",
+                              .id = "M17",
+                              .title = "Partial results of another row",
+                              .hypotheses = hypotheses,
+                              .follow_up = follow_up});
 
 }  // namespace
 }  // namespace assay

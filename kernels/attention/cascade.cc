@@ -26,9 +26,7 @@ struct Cascade {
     for (const HeadRows& rows : call.rows()) {
       for (const QueryTile& queries : softmax.query_tiles(rows)) {
         std::vector<RowStates> partials;
-        for (const KeyRange part :
-             {KeyRange{0, p.prefix},
-              KeyRange{p.prefix + (faulty(Fault::kPrefixEdgeDropped) ? 1 : 0), call.kv_len(rows.batch)}}) {
+        for (const KeyRange part : {KeyRange{0, p.prefix}, KeyRange{p.prefix, call.kv_len(rows.batch)}}) {
           RowStates& states = partials.emplace_back(softmax.start(queries));
           softmax.walk(states, queries, part);
           softmax.finish(states, faulty(Fault::kSinkInEveryPart) ? sink_of(call, rows.head) : RowSink{},

@@ -123,6 +123,7 @@ void TileScores::compute(const QueryTile& queries, KeyRange keys) {
     float* x = x_.data() + row * static_cast<std::size_t>(tile_n_);
     std::uint8_t* keep = keep_.data() + row * static_cast<std::size_t>(tile_n_);
     call_.rules().admissible(lengths, queries.batch, queries.head, query, keys, keep);
+    if (faulty(Fault::kPrefixEdgeDropped) && keys.first == call_.params().prefix) keep[0] = 0;
     if (faulty(Fault::kKeyOf128Dropped))
       for (std::int64_t j = 127 - keys.first % 128; j < keys.size(); j += 128) keep[j] = 0;
     std::fill_n(keep + keys.size(), leaking(keys), std::uint8_t{1});

@@ -31,10 +31,10 @@ inline std::string drawn_lengths(Dice& dice, std::int64_t batch, std::int64_t lo
 
 /// Shapes, masks, layouts and stores of all kinds; `kernel` decides the dtype and the store.
 inline std::string drawn_attention(Dice& dice, const KernelIdentity& kernel) {
-  const std::int64_t batch = dice.between(1, 3), kv_heads = dice.pick<std::int64_t>({1, 1, 2, 3, 4});
-  const std::int64_t group = dice.pick<std::int64_t>({1, 1, 2, 3, 12});
-  const std::int64_t queries = dice.pick<std::int64_t>({1, 2, 5, 17, 70, 130});
-  const std::int64_t keys = dice.between(1, dice.pick<std::int64_t>({20, 100, 300, 800}));
+  const std::int64_t batch = dice.between(1, 3), group = dice.pick<std::int64_t>({1, 1, 2, 3, 12});
+  const std::int64_t kv_heads = group > 3 ? dice.between(1, 2) : dice.pick<std::int64_t>({1, 1, 2, 3, 4});
+  const std::int64_t queries = group > 3 ? dice.between(1, 5) : dice.pick<std::int64_t>({1, 2, 5, 17, 70, 100});
+  const std::int64_t keys = dice.between(1, dice.pick<std::int64_t>({20, 100, 300, queries > 17 ? 150 : 700}));
   const std::int64_t dim = dice.pick<std::int64_t>({16, 32, 64, 96});
   std::string line = fmt::format("attention b={} hq={} hkv={} sq={} skv={} d={} dtype={}", batch, kv_heads * group,
                                  kv_heads, queries, keys, dim, kernel.dtypes.front());
