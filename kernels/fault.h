@@ -35,7 +35,7 @@ enum class Fault : std::uint8_t {
   kMergeWithoutMax,       ///< a merge's weights are exp(lse), without subtracting the largest LSE
   kZeroChannelScale,      ///< a channel of V is divided by its largest |v| before it is multiplied by it: 0 / 0
   kZeroRowScale,          ///< the same for a row of q
-  kUnclampedP,            ///< the maximum is not raised by less than 2^4, and the cast of P to 8 bits is not clamped
+  kUnclampedP,            ///< a maximum that rises by 2^0.9 to 2^4 is not raised, and the cast of P to 8 bits is not clamped
   kNanKeyDropped,         ///< an element that is NaN counts as masked (online softmax)
   kNanCodeDecoded,        ///< the NaN codes of e4m3 are read as +-480
   kNanPartDropped,        ///< a part whose LSE is NaN counts as empty (merge)
@@ -43,9 +43,9 @@ enum class Fault : std::uint8_t {
   kFalseMax,              ///< the running maximum starts at -5e4 (raw scores) instead of -inf
   kMaskFilled,            ///< masked keys get the logit -1e4 (naive)
   kRowMaskFilled,         ///< the same (softmax in two passes)
-  kOwnMaximumFloor,       ///< the common maximum of the tiles starts at -1e4 in raw scores (FlashAttention-1)
-  kOnlineMaximumFloor,    ///< the running maximum starts at -1e4 in x (online softmax)
-  kMergeMaximumFloor,     ///< the largest LSE starts at -1e4 (merge in two passes)
+  kOwnMaximumFloor,       ///< the common maximum of the tiles is at least -1e4 in raw scores (FlashAttention-1)
+  kOnlineMaximumFloor,    ///< the running maximum is at least -1e4 in x (online softmax)
+  kMergeMaximumFloor,     ///< the largest LSE is at least -1e4 (merge in two passes)
   kOddRowUnstored,        ///< rows are stored in pairs: the last one of an odd number is not
   kEmptyRowUnstored,      ///< rows without a key are left early
   kOddHeadUnstored,       ///< heads are computed in pairs: the last one of an odd number is not (naive)

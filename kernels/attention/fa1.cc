@@ -12,7 +12,7 @@ constexpr std::int64_t kTileN = 64;
 
 /// One row between two tiles: O = sum e^(x - m) v / l.
 struct RowState {
-  float m = faulty(Fault::kOwnMaximumFloor) ? -1e4F : -kInfinity;
+  float m = -kInfinity;
   QuadSum l{};
 };
 
@@ -48,7 +48,8 @@ class Fa1Tiles {
     QuadSum tile_l{};
     scores_.weigh(row, tile_max == -kInfinity ? 0.0F : tile_max, 0.0F, tile_l);
     if (tile_max == -kInfinity && !faulty(Fault::kOwnTileUnguarded)) return {};
-    const float m = max_keeping_nan(state.m, tile_max), unit = scores_.form().unit();
+    const float from = faulty(Fault::kOwnMaximumFloor) ? max_keeping_nan(state.m, -1e4F) : state.m;
+    const float m = max_keeping_nan(from, tile_max), unit = scores_.form().unit();
     Update u{.any = true, .l_before = sum_of_quad(state.l)};
     u.alpha = state.m == -kInfinity ? 0.0F : exp2_f32((state.m - m) * unit);
     u.beta = exp2_f32((tile_max - m) * unit);

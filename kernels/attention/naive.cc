@@ -56,7 +56,7 @@ class Rows {
     const std::size_t count = x_.size() - (faulty(Fault::kTailOfFourSkipped) && x_.size() > 4 ? x_.size() % 4 : 0);
     for (std::size_t j = 0; j < count; ++j)
       if (keep_[j] != 0) m = max_keeping_nan(m, x_[j]);
-    if (m == -kInfinity && !faulty(Fault::kEmptyRowDivided)) {
+    if (m == -kInfinity && !(faulty(Fault::kEmptyRowDivided) && sink.kind == Sink::kNone)) {
       const EmptyRow empty = empty_row(p, sink);
       o_.assign(o_.size(), empty.o);
       if (empty.mean) mean_of_v(head);

@@ -47,8 +47,9 @@ TileSoftmax::Step TileSoftmax::shift(RowStates& states, std::size_t row) const {
   float m = scores_.maximum(row, faulty(Fault::kTileMaximumOnly) ? -kInfinity : before, any);
   if (any) states.any[row] = true;
   const float unit = scores_.form().unit();
+  const bool fits = faulty(Fault::kUnclampedP) && (m - before) * unit < 0.9F;
   if (const float threshold = lazy_threshold(declared_);
-      threshold > 0.0F && before != -kInfinity && (m - before) * unit <= threshold)
+      threshold > 0.0F && before != -kInfinity && (m - before) * unit <= threshold && !fits)
     m = before;
   states.m[row] = m;
   // A maximum of -inf (nothing admissible so far, or logits of -inf only) would give (-inf) - (-inf).

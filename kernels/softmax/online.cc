@@ -46,7 +46,7 @@ class OnlineRow {
   }
 
   void start(SoftmaxInput& in) {
-    m_ = faulty(Fault::kOnlineMaximumFloor) ? -1e4F : -kInfinity;
+    m_ = -kInfinity;
     l_ = {};
     for (std::size_t j = 0; j < in.x.size(); ++j) {
       if (folded_)
@@ -66,6 +66,7 @@ class OnlineRow {
     }
     const bool guarded = !faulty(Fault::kEmptyStepUnguarded);
     if (m == -kInfinity && guarded) return;
+    if (faulty(Fault::kOnlineMaximumFloor)) m = max_keeping_nan(m, -1e4F);
     const float alpha = m_ == -kInfinity && guarded ? 0.0F : exp2_f32((m_ - m) * c_);
     if (!faulty(Fault::kSumNotRescaled))
       for (float& lane : l_) lane *= alpha;
