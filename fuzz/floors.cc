@@ -102,6 +102,13 @@ Problem without_key(const Problem& problem, std::int64_t key) {
   return out;
 }
 
+/// Makes query `query` the one that is judged.
+void judge_row(Problem& problem, std::int64_t query) {
+  for (Tensor& tensor : problem.inputs)
+    if (tensor.layout.role == "rows")
+      tensor.output().set_code(tensor.view().element(0, 2), static_cast<std::uint64_t>(query));
+}
+
 /// The edges of tiles, splits and the sequence, and a few keys between them.
 std::vector<std::int64_t> sampled_positions(std::int64_t keys) {
   return {0,        1,          63,         64,         127,       128,      255,     256, keys / 2 - 1,
@@ -139,19 +146,11 @@ FaultFloor dropped_key(std::int64_t keys, const std::string& kernel, Runner& run
 
   // Runs: the row that holds the key is judged alone.
   FloorRuns runs{.what = "key hidden from " + kernel};
+  Bench row(line(" rows=1"), kernel, runner, highest);
   for (const std::int64_t key : sampled_positions(keys)) {
-    Problem one = materialize(parse_case(line(" rows=1")));
-    for (Tensor& tensor : one.inputs)
-      if (tensor.layout.role == "rows") {
-        const std::int64_t index[] = {0, 0, key % rows};
-        for (std::int64_t i = 0; i < 3; ++i)
-          store_code(tensor.bytes.data(), tensor.layout.format, tensor.view().element(0, i),
-                     static_cast<std::uint64_t>(index[i]));
-      }
-    Bench row(line(" rows=1"), kernel, runner, highest);
-    row.problem = one;
-    row.evaluation = row.op.evaluate(one, row.declared, highest);
-    row.run(kernel, without_key(one, key), runs);
+    judge_row(row.problem, key % rows);
+    row.evaluation = row.op.evaluate(row.problem, row.declared, highest);
+    row.run(kernel, without_key(row.problem, key), runs);
   }
   report.runs.push_back(runs);
   bench.run_mutant("last_key_dropped");
