@@ -1,4 +1,4 @@
-// `assay repro CASE --kernel K`: one case in full: bits, certified digits, bound, verdict, and what allclose says.
+// `assay repro CASE --kernel K`: one case in full: bits, certified digits, bound, verdict, and what the judges of other projects say.
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
@@ -7,7 +7,7 @@
 #include "cli/dump.h"
 #include "cli/fleet.h"
 #include "cli/verbs.h"
-#include "failure_catalog/judges/allclose.h"
+#include "failure_catalog/judges/judge.h"
 #include "fuzz/pipeline.h"
 #include "oracle/accept.h"
 #include "oracle/arithmetic_json.h"
@@ -18,7 +18,6 @@ namespace assay {
 namespace {
 
 constexpr int kDigits = 30;
-constexpr double kAllclose = 1e-2;  // atol and rtol that attention tests commonly use for 16-bit outputs
 
 struct Options {
   std::string line, kernel, dump;
@@ -53,12 +52,13 @@ std::string worst_element(const Op& op, const Problem& problem, std::size_t outp
   return text;
 }
 
-/// What torch.allclose(atol = rtol = 1e-2) against the best possible reference says of the very same outputs.
-std::string allclose_line(const OutputTruth& truth, const Tensor& output) {
-  const Allclose rule = allclose(truth, output, kAllclose, kAllclose);
-  return fmt::format("allclose  {}: {} at atol = rtol = {}: {} of {} elements outside, worst {} where the truth is {} ({:.4g} "
-                     "of its tolerance)\n", truth.layout.role, rule.passes() ? "PASSES" : "fails", kAllclose, rule.outside,
-                     rule.compared, rule.worst_value, rule.worst_reference, rule.worst_part);
+/// What the judges of other projects say of the very same outputs.
+std::string opinions(const JudgedRun& run) {
+  std::string text;
+  for (const Judge* judge : all_judges())
+    if (const std::optional<Opinion> opinion = judge->judge(run))
+      text += fmt::format("judge     {} {}: {}\n", judge->name, opinion->passes ? "PASSES" : "fails", opinion->reason);
+  return text;
 }
 
 std::string hash_of(const std::vector<Tensor>& tensors) {
@@ -95,7 +95,7 @@ int repro(const Options& options) {
     if (wrong.applicable) fmt::print("  {:<22} {}\n", wrong.name, wrong.rejected ? "would be rejected" : "would PASS here");
   if (!run.outputs.empty()) {
     const Truth truth = op_named(c.op).evaluate(problem, run.declared, Level::kT0).truth;
-    for (std::size_t i = 0; i < run.outputs.size(); ++i) fmt::print("{}", allclose_line(truth.outputs[i], run.outputs[i]));
+    fmt::print("{}", opinions({c, problem, truth, run.outputs}));
   }
   for (const std::string& warning : record.warnings) fmt::print("warning   {}\n", warning);
   const Verdict& v = record.verdict;
@@ -107,7 +107,7 @@ int repro(const Options& options) {
 }  // namespace
 
 void add_repro(Verb& app, int& exit_code) {
-  Verb verb = app.add("repro", "one case in full: bits, certified digits, bound, verdict, allclose");
+  Verb verb = app.add("repro", "one case in full: bits, certified digits, bound, verdict, and what the judges of other projects say");
   const auto o = std::make_shared<Options>();
   verb.option("case", o->line, "case line").required();
   verb.option("--kernel", o->kernel, "kernel name").required();

@@ -61,7 +61,8 @@ macro(assay_device_parts)
   if(ASSAY_HAVE_CUDA)
     file(GLOB device_sources CONFIGURE_DEPENDS oracle/device/*.cu oracle/device/*.cc kernels/device/*.cu kernels/device/*.cc
       kernels/*/cuda/*.cu kernels/*/cuda/*.cc)
-    file(GLOB device_mutants CONFIGURE_DEPENDS failure_catalog/mutants/cuda/*.cc)
+    file(GLOB device_mutants CONFIGURE_DEPENDS failure_catalog/mutants/cuda/*.cc
+      failure_catalog/mutants/cuda/*.cu)
     set(device_shared "")
     set(device_faulty "")
     foreach(source ${device_sources})

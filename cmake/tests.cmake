@@ -33,6 +33,9 @@ foreach(source ${test_sources})
   string(REPLACE "/" "." name ${name})
   add_executable(${name} ${source})
   target_link_libraries(${name} PRIVATE ${ASSAY_HOST_PARTS} assay_test_flags GTest::gtest GTest::gtest_main)
+  if(ASSAY_SANITIZE)
+    target_compile_options(${name} PRIVATE -O0)  # halves their compile time; what they call is optimised
+  endif()
   if(source MATCHES "/tests/device/")
     target_link_libraries(${name} PRIVATE ${ASSAY_DEVICE_PARTS} ${ASSAY_TEST_DEVICE_PARTS})
   endif()
@@ -45,11 +48,17 @@ endforeach()
 
 get_property(plugins GLOBAL PROPERTY ASSAY_PLUGIN_TARGETS)
 add_dependencies(cli.plugin_test assay assay_mutants ${plugins})
+add_dependencies(fuzz.confusion_test assay assay_mutants ${plugins})
 
 if(ASSAY_SANITIZE AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
   # GCC's -fsanitize makes -Wmaybe-uninitialized see ghosts inside std::regex, as its manual warns.
   target_compile_options(reports.environment_test PRIVATE -Wno-maybe-uninitialized)
 endif()
+
+# Links with the objects of both programs.
+add_test(NAME failure_catalog.scratch_mode
+  COMMAND ${Python3_EXECUTABLE} ${CMAKE_SOURCE_DIR}/tests/failure_catalog/scratch_mode.py ${CMAKE_SOURCE_DIR} ${CMAKE_BINARY_DIR})
+set_tests_properties(failure_catalog.scratch_mode PROPERTIES SKIP_RETURN_CODE 77)
 
 # Every header compiles alone, and twice. Without optimisation or sanitizers: only the parse counts.
 file(GLOB_RECURSE headers CONFIGURE_DEPENDS RELATIVE ${CMAKE_SOURCE_DIR} ${CMAKE_SOURCE_DIR}/oracle/*.h

@@ -24,9 +24,11 @@ struct Explanation {
 std::vector<Explanation> explanations(const Mode& mode, const Scene& scene) {
   std::vector<Explanation> found;
   if (mode.hypotheses == nullptr) return found;
-  for (const Supposition& s : mode.hypotheses(scene)) {
+  std::vector<Supposition> list = mode.hypotheses(scene);
+  for (Supposition& s : list) {
     const FitAt fit = s.parameter ? scene.trial().fit(s.predict, *s.parameter)
                                   : FitAt{scene.trial().fit([&](std::size_t row) { return s.predict(row, 0); })};
+    s.predict = nullptr;  // with what it holds: copies of the problem
     if (!fit.fit.explains()) continue;
     Explanation e{&mode, fit, {}, s.cost};
     e.diagnosis.confidence = kExplained * std::min(1.0, (fit.fit.loud_share() + fit.fit.quiet_share()) / 2 + 0.005);

@@ -9,6 +9,7 @@
 #include "oracle/measure.h"
 #include "oracle/op.h"
 #include "oracle/ops/attention/counterfactual.h"
+#include "oracle/ops/attention/kernel_replay.h"
 #include "oracle/trial.h"
 
 namespace assay {
@@ -56,10 +57,15 @@ class Scene {
   const Trial& trial() const;
   /// Null for other ops than attention.
   AttentionView* attention() const;
+  /// Unit roundoff of P's format, 0 if it is not rounded.
+  double p_unit() const;
+  /// Replays under the declared arithmetic; null for other ops than attention.
+  KernelReplay* replay() const;
 
  private:
   mutable std::unique_ptr<Trial> trial_;
   mutable std::unique_ptr<AttentionView> attention_;
+  mutable std::unique_ptr<KernelReplay> replay_;
 };
 
 }  // namespace assay

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cmath>
 #include <iterator>
+#include <limits>
 
 #include "cases/materialize.h"
 
@@ -21,6 +22,10 @@ std::vector<std::size_t> failing_rows(const Measurement& measurement) {
   for (std::size_t r = 0; r < static_cast<std::size_t>(measurement.rows); ++r)
     if (row_fails(measurement, r)) rows.push_back(r);
   return rows;
+}
+
+bool has_weights(const RowFacts& facts) {
+  return facts.keys > 0 && facts.max_logit != -std::numeric_limits<double>::infinity();
 }
 
 std::optional<Measurement> second_run(const Scene& scene, const Problem& problem) {

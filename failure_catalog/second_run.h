@@ -30,6 +30,9 @@ Problem with_poison(const Scene& scene, Poison poison);
 /// Vectors, not masks, factors or lengths: "q", "k_prefix", "x", "o_parts", ...
 bool holds_vectors(const Tensor& tensor);
 
+/// False for rows without an admissible key, or with logits of -inf only.
+bool has_weights(const RowFacts& facts);
+
 /// Calls f(output, i, code) for every element of an output that some level rejects; i indexes OutputTruth's arrays.
 template <class F>
 void for_each_rejected(const Scene& scene, F&& f) {

@@ -10,6 +10,7 @@
 
 #include "cases/materialize.h"
 #include "failure_catalog/classify.h"
+#include "failure_catalog/matched_filter.h"
 #include "fuzz/kernel_experiment.h"
 #include "oracle/measure.h"
 #include "reports/view.h"
@@ -97,24 +98,11 @@ std::string highest_level(const Measurement& m) {
   return std::string(level_name(level));
 }
 
-/// Statistics over all judged elements of an output together: a common factor that no errors inside tau give, beyond six standard
-/// errors of the outputs' rounding. Independent rounding is plausible, not proven, hence a warning.
-void warn_of_gain(const Measurement& m, std::vector<std::string>& warnings) {
-  constexpr double kErrors = 6;
-  constexpr std::int64_t kEnough = 1000;
-  for (const OutputMeasure& output : m.outputs)
-    for (const TierMeasure& tier : output.tiers)
-      if (output.role == "o" && tier.rejected == 0 && tier.judged >= kEnough &&
-          std::abs(tier.gain) > kErrors * tier.gain_error + tier.gain_budget)
-        warnings.push_back(fmt::format("{} is off by the factor 1 {:+.2e}({:.0e}) from the {} replay, over {} elements together",
-                                       output.role, tier.gain, tier.gain_error, level_name(tier.level), tier.judged));
-}
-
 constexpr double kSureOfStructure = 0.98;  // share of bit-equal outputs; below it part of the structure is not in the family
 
 /// What the outputs say about a structure that the kernel does not declare, and whether T1 under that structure would hold.
-void infer_structure(const Op& op, const Problem& problem, const Arithmetic& declared, const std::vector<Tensor>& outputs,
-                     Record& record) {
+void infer_structure(const Op& op, const Case& c, const Problem& problem, const Arithmetic& declared,
+                     const std::vector<Tensor>& outputs, Record& record) {
   if (op.infer == nullptr) return;
   record.inferred = op.infer(problem, declared, outputs);
   if (!record.inferred || record.inferred->bit_equal < kSureOfStructure) return;
@@ -124,7 +112,8 @@ void infer_structure(const Op& op, const Problem& problem, const Arithmetic& dec
   if (failure.rejected > 0)
     record.warnings.push_back(fmt::format("{} elements lie outside T1 under the inferred structure ({})", failure.rejected,
                                           record.inferred->structure));
-  warn_of_gain(m, record.warnings);
+  for (std::string& warning : filter_warnings({c, problem, record.inferred->arithmetic, evaluation, m, outputs}))
+    record.warnings.push_back("under the inferred structure, " + std::move(warning));
 }
 
 /// Why a kernel of that name is not asked about a case of this op: the case's parameters would mean nothing to it.
@@ -180,9 +169,10 @@ Record judge_outputs(const Case& c, const Problem& problem, const Arithmetic& de
   record.measurement = measure(evaluation, run.outputs);
   record.bound_level = highest_level(record.measurement);
   record.verdict = verdict_of_outputs({c, problem, declared, evaluation, record.measurement, run.outputs, experiment});
-  warn_of_gain(record.measurement, record.warnings);
+  if (record.verdict.kind == CaseVerdict::kClean)
+    record.warnings = filter_warnings({c, problem, declared, evaluation, record.measurement, run.outputs});
   if (level >= Level::kT1 && evaluation.bound.tiers.empty() && record.verdict.kind == CaseVerdict::kClean)
-    infer_structure(op, problem, declared, run.outputs, record);
+    infer_structure(op, c, problem, declared, run.outputs, record);
   record.known_wrong = op.known_wrong(problem, evaluation);
   const bool sampled = std::any_of(problem.inputs.begin(), problem.inputs.end(), [](const Tensor& t) { return t.layout.role == "rows"; });
   for (const RowFacts& row : evaluation.truth.rows)

@@ -67,7 +67,10 @@ KernelIdentity identity_of(const Kernel& kernel) {
                           .mutant = kernel.mutant,
                           .device = kernel.device,
                           .dtypes = {},
-                          .plugin = {}};
+                          .plugin = {},
+                          .base = std::string(kernel.base),
+                          .fault = std::string(kernel.fault),
+                          .report = std::string(kernel.report)};
   for (const Format format : kernel.formats) identity.dtypes.emplace_back(info(format).name);
   return identity;
 }

@@ -41,6 +41,8 @@ struct Kernel {
       {};  ///< mutants: the failure mode that must be reported, empty if the catalogue has none yet
   /// Mutants: the sound kernel; op, formats, device, contract and declaration are taken from it.
   std::string_view base = {};
+  /// Mutants: the name of the switch in fault.h, "kScaleOff".
+  std::string_view fault = {};
   /// Mutants: the public report it is modelled on ("flashinfer #4401"), empty if there is none.
   std::string_view report = {};
   /// A reason why the case is outside the kernel's contract, or nothing.

@@ -20,6 +20,15 @@ struct KernelName {
   char text[kSize];
 };
 
+/// The enumerator's name, from the signature of this very function ("... [with auto kFault = assay::Fault::kScaleOff]").
+template <auto kFault>
+consteval std::string_view fault_name() {
+  std::string_view text = __PRETTY_FUNCTION__;
+  text.remove_prefix(text.find("kFault = "));
+  text = text.substr(0, text.find_first_of(";]"));
+  return text.substr(text.rfind(':') + 1);
+}
+
 /// `kBase` under `kFault`, of size `kMillionths` if it has one, with its op, formats, contract and declaration.
 /// `expects` is the failure mode that must be reported, empty if the catalogue has none yet; `report` the public report
 /// it is modelled on.
@@ -33,6 +42,7 @@ Kernel mutant_of(std::string_view name, std::string_view summary, std::string_vi
           .mutant = true,
           .expects = expects,
           .base = kBase.text,
+          .fault = fault_name<kFault>(),
           .report = report,
           .unsupported = nullptr,
           .declared = nullptr,

@@ -76,7 +76,8 @@ Params params_from_json(const nlohmann::json& json) {
 nlohmann::json to_json(const KernelIdentity& identity) {
   return {{"name", identity.name},       {"op", identity.op},         {"summary", identity.summary},
           {"expects", identity.expects}, {"mutant", identity.mutant}, {"device", identity.device},
-          {"dtypes", identity.dtypes}};
+          {"dtypes", identity.dtypes},   {"base", identity.base},     {"fault", identity.fault},
+          {"report", identity.report}};
 }
 
 KernelIdentity identity_from_json(const nlohmann::json& json) {
@@ -87,7 +88,10 @@ KernelIdentity identity_from_json(const nlohmann::json& json) {
           json.at("mutant").get<bool>(),
           json.at("device").get<bool>(),
           json.at("dtypes").get<std::vector<std::string>>(),
-          {}};
+          {},
+          json.at("base").get<std::string>(),
+          json.at("fault").get<std::string>(),
+          json.at("report").get<std::string>()};
 }
 
 nlohmann::json to_json(const DeviceInfo& device) {

@@ -33,6 +33,8 @@ struct KernelIdentity {
   bool device = false;              ///< runs on a GPU
   std::vector<std::string> dtypes;  ///< names of the input formats it takes
   std::string plugin = {};          ///< the file it comes from; empty: the program's own
+  /// Of mutants: the sound kernel, the fault's switch, and the public report it is modelled on.
+  std::string base = {}, fault = {}, report = {};
 };
 
 class Runner {

@@ -8,7 +8,9 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <unordered_set>
 
+#include "oracle/exp64.h"
 #include "oracle/measure.h"
 
 namespace assay {
@@ -18,6 +20,7 @@ constexpr double kInf = std::numeric_limits<double>::infinity();
 constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
 constexpr double kCap = 100;        // residuals count as at most so many units: one wild element is not everything
 constexpr double kWithin = 4;       // noise units of an explained element
+constexpr double kFloor = 0x1p-18;  // relative error of a kernel in fp32, roughly
 constexpr std::size_t kScreen = 4;  // failing rows that a hypothesis must explain in part before the others are asked
 
 /// The level that says most about an element, as centre and tau.
@@ -35,7 +38,8 @@ Centre centre_of(const Evaluation& evaluation, std::size_t output, std::size_t i
   return c;
 }
 
-double capped(double r) { return std::min(r * r, kCap * kCap); }
+double square(double r) { return std::min(r * r, 1e30); }
+double capped(double squared) { return std::min(squared, kCap * kCap); }
 
 /// Evenly spread over `from`, at most `count` of them.
 std::vector<std::size_t> spread(const std::vector<std::size_t>& from, std::size_t count) {
@@ -62,8 +66,19 @@ std::vector<std::size_t> far_apart(std::vector<std::size_t> rows) {
 
 }  // namespace
 
+double Fit::loud_share() const {
+  if (loud == 0) return 0;
+  const auto share = [](std::int64_t part, std::int64_t all) {
+    return all == 0 ? 1.0 : static_cast<double>(part) / static_cast<double>(all);
+  };
+  return std::min(share(loud_explained - lse_explained, loud - loud_lse), share(lse_explained, loud_lse));
+}
+
 double Fit::removed() const {
-  const double excess = before - expected;
+  // What is left without a fault is about what the elements have that nobody rejects.
+  const double n = static_cast<double>(loud + quiet);
+  const double left = quiet > 0 ? std::min(expected, quiet_before / static_cast<double>(quiet) * n) : expected;
+  const double excess = before - left;
   return excess > 0 ? (before - after) / excess : 0;
 }
 
@@ -105,13 +120,15 @@ Trial::Sampled Trial::read(const Evaluation& evaluation, const std::vector<Tenso
   for (std::size_t k = 0; k < evaluation.truth.outputs.size(); ++k) {
     const OutputTruth& truth = evaluation.truth.outputs[k];
     const Format format = truth.layout.format;
+    const std::string& role = truth.layout.role;
+    const Kind kind = k == 0 ? Kind::kOutput : role == "m" ? Kind::kMaximum : role == "l" ? Kind::kSum : Kind::kLse;
     const auto [begin, end] = first_[k * row_fails_.size() + row];
     for (std::size_t i = begin; i < end; ++i) {
       const ClassSet classes = truth.classes[i] | evaluation.bound.outputs[k].also[i];
       if (classes == kAnything || !(truth.radius[i] < kInf)) continue;
       const std::uint64_t code = load_code(outputs[k].bytes.data(), format, truth.element[i]);
       const Centre centre = centre_of(evaluation, k, i);
-      Element e{.output = k,
+      Element e{.kind = kind,
                 .channel = i - begin,
                 .value = decode(format, code),
                 .centre = centre.mid,
@@ -121,8 +138,14 @@ Trial::Sampled Trial::read(const Evaluation& evaluation, const std::vector<Tenso
           ulp(format, std::isfinite(e.value) ? std::max(std::abs(e.value), std::abs(e.centre)) : e.centre);
       const double tau = centre.tau < kInf ? centre.tau : 0;
       const double part = centre.replayed ? tau / 3 : tau / 10;
-      e.unit = std::sqrt(gap * gap / 12 + part * part);
+      // Where the right answer is no number, or a zero without error, the tolerance says nothing about numbers.
+      const double floor = e.number && tau > 0 ? 0 : kFloor * std::max(k == 0 ? 0.0 : 1.0, std::abs(e.value));
+      e.unit = std::sqrt(gap * gap / 12 + part * part + (std::isfinite(floor) ? floor * floor : 0));
       e.slack = tau + gap / 2;
+      e.rounding = gap / std::sqrt(12.0);
+      e.tau = centre.tau;
+      e.code = code;
+      e.replayed = centre.replayed;
       e.canary = code == canary_code(format);
       e.rejected = e.canary || !accepted(evaluation, k, i, code);
       sampled.elements.push_back(e);
@@ -131,9 +154,23 @@ Trial::Sampled Trial::read(const Evaluation& evaluation, const std::vector<Tenso
   return sampled;
 }
 
+/// NaN: the prediction says nothing about the element.
+double Trial::predicted(const Element& e, const RowOutput& prediction) {
+  const auto at = [&](const std::vector<double>& values) {
+    return e.channel < values.size() ? values[e.channel] : kNone;
+  };
+  switch (e.kind) {
+    case Kind::kOutput: return at(prediction.o);
+    case Kind::kLse: return prediction.lse;
+    case Kind::kMaximum: return at(prediction.m);
+    case Kind::kSum: break;
+  }
+  return at(prediction.l);
+}
+
 double Trial::noise(const Element& e, const std::optional<RowOutput>& prediction) const {
   double square = e.unit * e.unit;
-  if (e.output == 0 && prediction && !prediction->spread.empty())
+  if (e.kind == Kind::kOutput && prediction && !prediction->spread.empty())
     square += 0.18 * p_unit_ * p_unit_ * prediction->spread[e.channel];
   return std::sqrt(square);
 }
@@ -142,32 +179,60 @@ void Trial::add(const Sampled& row, const std::optional<RowOutput>& prediction, 
   for (const Element& e : row.elements) {
     ++(e.rejected ? fit.loud : fit.quiet);
     fit.expected += 1;
-    const bool here = prediction && (e.output == 0 ? e.channel < prediction->o.size() : true);
-    const double p = !here ? kNone : e.output == 0 ? prediction->o[e.channel] : prediction->lse;
-    const bool number = e.number && std::isfinite(e.value);
-    const double before = number ? capped((e.value - e.centre) / e.unit) : e.rejected ? kCap * kCap : 0.0;
+    const bool state = e.kind == Kind::kMaximum || e.kind == Kind::kSum;
+    const bool here =
+        prediction && (e.kind == Kind::kOutput ? e.channel < prediction->o.size() : !state || !prediction->m.empty());
+    const double p = here ? predicted(e, *prediction) : kNone;
+    const bool number = e.number && std::isfinite(e.value) && !e.canary;
+    const double before = number ? square((e.value - e.centre) / e.unit) : e.rejected ? kCap * kCap : 0.0;
     double after = before;
     bool explained = !e.rejected;
     double d = 0;
     if (here) {
       d = e.number && std::isfinite(p) ? p - e.truth : kNone;
       const double sigma = noise(e, prediction);
-      if (e.canary) {
-        explained = false;
+      if (e.canary) {  // no number was written: a prediction of NaN says as much
+        explained = std::isnan(p);
+        after = explained ? 0 : before;
       } else if (!std::isfinite(e.value) || !std::isfinite(p)) {
-        explained = std::isnan(e.value) ? std::isnan(p) : e.value == p;
+        const bool or_nan = e.kind == Kind::kOutput ? !prediction->or_nan.empty() && prediction->or_nan[e.channel]
+                                                    : prediction->lse_or_nan;
+        explained = std::isnan(e.value) ? std::isnan(p) || or_nan : e.value == p;
         after = explained ? 0 : kCap * kCap;
       } else {
-        const double residual = e.number ? e.value - e.centre - d : e.value - p;
-        after = capped(residual / e.unit);
+        // Against the replay, whose rounding a small fault leaves alone, or against the exact prediction.
+        const double direct = e.value - p, replayed = e.number ? e.value - e.centre - d : direct;
+        const double residual = std::abs(direct) < std::abs(replayed) ? direct : replayed;
+        after = square(residual / e.unit);
         explained = std::abs(residual) <= std::max(kWithin * sigma, e.slack);
       }
     }
-    fit.before += before;
-    fit.after += after;
+    fit.log_before += log64(1 + before);
+    fit.log_after += log64(1 + after);
+    fit.before += capped(before);
+    if (!e.rejected) fit.quiet_before += capped(before);
+    fit.after += capped(after);
     (e.rejected ? fit.loud_explained : fit.quiet_explained) += explained;
+    if (e.rejected && e.kind != Kind::kOutput) ++fit.loud_lse, fit.lse_explained += explained;
     fit.predicted.push_back(d);
   }
+}
+
+Trial::Errors Trial::errors(std::size_t n) const {
+  Errors seen;
+  for (const Element& e : samples_[n].elements) {
+    const double error = e.number && std::isfinite(e.value) ? e.value - e.centre : kNone;
+    if (e.kind == Kind::kOutput) {
+      seen.o.resize(e.channel + 1, kNone);
+      seen.o_unit.resize(e.channel + 1, 1);
+      seen.o[e.channel] = error;
+      seen.o_unit[e.channel] = e.unit;
+    } else if (e.kind == Kind::kLse) {
+      seen.lse = error;
+      seen.lse_unit = e.unit;
+    }
+  }
+  return seen;
 }
 
 Fit Trial::fit_rows(const Predict& predict, std::size_t rows) const {
@@ -182,42 +247,45 @@ Fit Trial::fit_rows(const Predict& predict, std::size_t rows) const {
 Fit Trial::fit(const Predict& predict) const { return fit_rows(predict, rows_.size()); }
 
 FitAt Trial::fit(const PredictAt& predict, const Parameter& parameter) const {
-  const std::size_t few = std::min<std::size_t>(6, std::max<std::size_t>(failing_, 1));
-  const auto cost = [&](double t, std::size_t rows) {
+  const std::size_t few = std::min<std::size_t>(4, rows_.size());
+  const auto at_rows = [&](double t, std::size_t rows) {
     Fit fit;
     for (std::size_t n = 0; n < std::min(rows, rows_.size()); ++n) add(samples_[n], predict(rows_[n], t), fit);
-    return fit.after;
+    return fit;
   };
+  const auto log_cost = [&](double t) { return at_rows(t, few).log_after; };
   const int points = parameter.whole ? static_cast<int>(parameter.high - parameter.low) + 1 : parameter.grid;
   const double step = points > 1 ? (parameter.high - parameter.low) / (points - 1) : 0;
   double best = parameter.low, least = kInf;
   for (int n = 0; n < points; ++n) {
     const double t = parameter.low + n * step;
-    if (const double c = cost(t, few); c < least) least = c, best = t;
+    if (const double c = log_cost(t); c < least) least = c, best = t;
   }
   if (!parameter.whole && step > 0) {
     constexpr double kGolden = 0.6180339887498949;
     double low = std::max(parameter.low, best - step), high = std::min(parameter.high, best + step);
     double a = high - kGolden * (high - low), b = low + kGolden * (high - low);
-    double at_a = cost(a, few), at_b = cost(b, few);
-    for (int n = 0; n < 40 && high - low > 1e-9 * (std::abs(low) + std::abs(high)); ++n) {
+    double at_a = log_cost(a), at_b = log_cost(b);
+    while (high - low > 1e-6 * step) {
       if (at_a <= at_b) {
         high = b, b = a, at_b = at_a;
-        a = high - kGolden * (high - low), at_a = cost(a, few);
+        a = high - kGolden * (high - low), at_a = log_cost(a);
       } else {
         low = a, a = b, at_a = at_b;
-        b = low + kGolden * (high - low), at_b = cost(b, few);
+        b = low + kGolden * (high - low), at_b = log_cost(b);
       }
     }
     if (std::min(at_a, at_b) < least) best = at_a <= at_b ? a : b;
   }
   FitAt result{fit([&](std::size_t row) { return predict(row, best); }), best, 0};
-  if (parameter.whole || !result.fit.explains()) return result;
+  // An estimate from few rows may still be too coarse for the LSE.
+  if (parameter.whole || result.fit.removed() < 0.5) return result;
   // A parabola through three points of the cost over all rows gives minimum and curvature; its arm is about the error.
+  const auto cost = [&](double t) { return at_rows(t, rows_.size()).after; };
   double arm = step / 64;
   for (int n = 0; n < 3; ++n) {
-    const double at = cost(result.value, rows_.size());
-    const double left = cost(result.value - arm, rows_.size()), right = cost(result.value + arm, rows_.size());
+    const double at = cost(result.value);
+    const double left = cost(result.value - arm), right = cost(result.value + arm);
     const double curvature = (left - 2 * at + right) / (arm * arm);
     if (!(curvature > 0)) break;
     const double move = (left - right) / (2 * arm * curvature);
@@ -247,6 +315,49 @@ double Trial::budget(const Fit& low, const Fit& high, double apart) const {
   return square > 0 ? reach / square : kInf;
 }
 
+/// value = <e, T> / <T, T>, weighted with w = 1 / (ulp^2 / 12 + what P's rounding leaves). Where no row fails, e counts
+/// from the level's replay, which leaves nothing of P's rounding; otherwise from the truth, since a fault moves P
+/// across its roundings, and P's rounding is noise. The variance of <e, T>: (T w)^2 ulp^2 / 12 per element, times how
+/// many elements share a code, since equal values round equally; and 0.18 u_P^2 times the projection of w T.
+Filtered Trial::filter(const Predict& tangent, const Projection& p_projection) const {
+  const bool failing = failing_ > 0;
+  double tt = 0, et = 0, reach = 0, rounding = 0, of_p = 0, scatter = 0;
+  std::unordered_set<std::uint64_t> codes;
+  Filtered out;
+  for (std::size_t n = 0; n < rows_.size(); ++n) {
+    const std::optional<RowOutput> slope = tangent(rows_[n]);
+    if (!slope) continue;
+    std::vector<double> weight(slope->o.size(), 0.0);
+    bool replayed = !failing;
+    for (const Element& e : samples_[n].elements) {
+      if (e.kind != Kind::kOutput || !e.number || !std::isfinite(e.value) || !(e.tau < kInf)) continue;
+      if (e.channel >= weight.size() || !std::isfinite(slope->o[e.channel])) continue;
+      const bool exact = e.replayed && !failing;
+      replayed = replayed && exact;
+      double variance = e.rounding * e.rounding + (exact ? e.tau * e.tau / 9 : 0.0);
+      if (!exact && e.channel < slope->spread.size()) variance += 0.18 * p_unit_ * p_unit_ * slope->spread[e.channel];
+      const double t = slope->o[e.channel], error = e.value - (exact ? e.centre : e.truth), w = t / variance;
+      weight[e.channel] = w;
+      ++out.elements;
+      codes.insert(e.code);
+      tt += t * w;
+      et += error * w;
+      reach += e.tau * std::abs(w);
+      rounding += w * w * e.rounding * e.rounding;
+      scatter += error * error / variance;
+    }
+    if (!replayed) of_p += 0.18 * p_unit_ * p_unit_ * p_projection(rows_[n], weight);
+  }
+  if (!(tt > 0)) return {};
+  const double shared = static_cast<double>(out.elements) / static_cast<double>(codes.size());
+  out.value = et / tt;
+  out.drop = et * et / tt;
+  const double excess = std::max(1.0, (scatter - out.drop) / static_cast<double>(out.elements));
+  out.standard_error = std::sqrt((rounding * shared + of_p) * excess) / tt;
+  out.budget = reach / tt;
+  return out;
+}
+
 bool Trial::tells_apart(const Fit& a, const Fit& b) const {
   constexpr double kSurely = 36;
   double apart = 0;
@@ -257,7 +368,7 @@ bool Trial::tells_apart(const Fit& a, const Fit& b) const {
       const double x = a.predicted[n], y = b.predicted[n];
       ++n;
       if (std::isnan(x) != std::isnan(y)) return true;
-      if (!std::isnan(x)) apart += capped((x - y) / e.unit);
+      if (!std::isnan(x)) apart += capped(square((x - y) / e.unit));
     }
   return apart > kSurely;
 }

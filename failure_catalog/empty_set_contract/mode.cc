@@ -38,6 +38,18 @@ std::vector<double> mean_of_values(const Scene& scene, std::size_t row) {
   return mean;
 }
 
+/// Some element of o is the format's largest number: a NaN that was clamped (M06).
+bool clamped(const Scene& scene, std::size_t row) {
+  const OutputTruth& truth = scene.evaluation.truth.outputs.front();
+  const std::size_t per_row = truth.element.size() / scene.evaluation.truth.rows.size();
+  const double largest = info(truth.layout.format).max_finite;
+  for (std::size_t c = 0; c < per_row; ++c)
+    if (std::abs(scene.outputs.front().view().value(truth.element[row * per_row + c])) == largest) return true;
+  return false;
+}
+
+const std::string kNoContract = "something else";
+
 /// What the row's first output is.
 std::string value_of(const Scene& scene, std::size_t row) {
   const OutputMeasure& o = scene.measurement.outputs.front();
@@ -47,7 +59,7 @@ std::string value_of(const Scene& scene, std::size_t row) {
     return "the mean of V";
   const auto n = static_cast<std::size_t>(o.rows[row].judged);
   if (scene.c.op == "softmax" && close(scene, row, std::vector<double>(n, 1 / static_cast<double>(n)))) return "1 / n";
-  return "something else";
+  return kNoContract;
 }
 
 std::string lse_of(const Scene& scene, std::size_t row) {
@@ -65,14 +77,15 @@ std::optional<Diagnosis> detect(const Scene& scene) {
   for_each_rejected(scene, [&](std::size_t k, std::size_t i, std::uint64_t code) {
     const OutputTruth& truth = scene.evaluation.truth.outputs[k];
     const RowFacts& facts = scene.evaluation.truth.rows[static_cast<std::size_t>(truth.row[i])];
-    empty = empty && facts.keys == 0;
+    empty = empty && !has_weights(facts);
     nan = nan || is_nan(truth.layout.format, code);
   });
   const std::vector<std::size_t> bad = failing_rows(scene.measurement);
-  if (bad.empty() || !empty || nan) return std::nullopt;
-  return Diagnosis{0.98,
+  if (bad.empty() || !empty || nan || clamped(scene, bad[0])) return std::nullopt;
+  const std::string value = value_of(scene, bad[0]);
+  return Diagnosis{value == kNoContract ? 0.9 : 0.98,
                    fmt::format("convention: {} rows without an admissible key are wrong, and no others; {} is {}{}",
-                               bad.size(), row_name(scene, bad[0]), value_of(scene, bad[0]), lse_of(scene, bad[0]))};
+                               bad.size(), row_name(scene, bad[0]), value, lse_of(scene, bad[0]))};
 }
 
 const RegisterMode kRegister(

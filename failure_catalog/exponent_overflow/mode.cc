@@ -66,6 +66,7 @@ std::string text(const Range& range) {
 struct Law {
   std::string why;
   double value = 0, wrong_at = 0, right_at = 0;
+  bool finite_is_enough = false;  ///< at `right_at`: weights without a shift lose digits before they overflow
 };
 
 std::optional<Law> missing_shift(const std::vector<Row>& rows) {
@@ -80,7 +81,7 @@ std::optional<Law> missing_shift(const std::vector<Row>& rows) {
   return Law{
       fmt::format("their largest logits are {}, and exp(x) without a shift leaves fp32 above {:.1f} and below -{:.1f}",
                   text(bad), kTop, kBottom),
-      bad.extreme(), sign * 115, sign * 70};
+      bad.extreme(), sign * 115, sign * 70, true};
 }
 
 std::optional<Law> tail_scored_zero(const std::vector<Row>& rows) {
@@ -116,7 +117,7 @@ std::optional<Law> two_roundings(const std::vector<Row>& rows) {
 }
 
 struct Outcome {
-  bool fails = false, finite = true;
+  bool fails = false, finite = true;  ///< finite, and not all zeros
 };
 
 /// What the row becomes with all logits times the factor.
@@ -125,7 +126,8 @@ std::optional<Outcome> outcome_with(const Scene& scene, std::size_t row, double 
   if (!run) return std::nullopt;
   Outcome outcome{row_fails(*run, row), true};
   for (const OutputMeasure& output : run->outputs)
-    outcome.finite = outcome.finite && output.rows[row].nan == 0 && output.rows[row].inf == 0;
+    outcome.finite = outcome.finite && output.rows[row].nan == 0 && output.rows[row].inf == 0 &&
+                     output.rows[row].zero < output.rows[row].judged;
   return outcome;
 }
 
@@ -145,7 +147,7 @@ std::optional<bool> proven(const Scene& scene, const std::vector<Row>& rows, con
   if (law.wrong_at == 0) return !low->fails;
   const std::optional<Outcome> high = outcome_with(scene, row, law.wrong_at / law.value);
   if (!high) return std::nullopt;
-  return low->finite && !high->finite;
+  return (law.finite_is_enough ? low->finite : !low->fails) && !high->finite;
 }
 
 /// Every rejected element is infinite, NaN or zero, or belongs to a row whose largest logit is extreme anyway.
@@ -168,7 +170,7 @@ std::optional<Diagnosis> detect(const Scene& scene) {
     std::string evidence =
         fmt::format("{} rows are wrong (first: {}); {}", bad.size(), row_name(scene, bad[0]), law->why);
     if (proof)
-      evidence += fmt::format("; scaled to {:.6g} it is {}", law->right_at, law->wrong_at == 0 ? "right" : "finite");
+      evidence += fmt::format("; scaled to {:.6g} it is {}", law->right_at, law->finite_is_enough ? "finite" : "right");
     if (proof && law->wrong_at != 0) evidence += fmt::format(", to {:.6g} not", law->wrong_at);
     return Diagnosis{proof ? 0.98 : 0.93, evidence};
   }

@@ -7,6 +7,7 @@
 #include <limits>
 #include <memory>
 #include <numeric>
+#include <set>
 
 #include "failure_catalog/row_extent.h"
 #include "failure_catalog/second_run.h"
@@ -123,7 +124,32 @@ std::optional<Diagnosis> detect_filled_row(const Scene& scene) {
   return Diagnosis{0.975, evidence + ": they are filled with a finite number"};
 }
 
+/// Softmax with states: the running maximum itself shows the number that it cannot fall below, in every row that is
+/// wrong.
+std::optional<Diagnosis> detect_state(const Scene& scene) {
+  std::set<std::int32_t> shown_in, wrong;
+  bool same = true;
+  double shown = 0, highest = -kInf;
+  std::int64_t maxima = 0;
+  for_each_rejected(scene, [&](std::size_t k, std::size_t i, std::uint64_t code) {
+    const OutputTruth& truth = scene.evaluation.truth.outputs[k];
+    wrong.insert(truth.row[i]);
+    if (truth.layout.role != "m") return;
+    const double value = decode(truth.layout.format, code);
+    same = same && (maxima++ == 0 || value == shown) && std::isfinite(value);
+    shown = value;
+    shown_in.insert(truth.row[i]);
+    highest = std::max(highest, truth.classes[i] == kMinusInf ? -kInf : truth.mid[i]);
+  });
+  if (maxima == 0 || !same || shown_in != wrong || !(highest < shown)) return std::nullopt;
+  return Diagnosis{0.978,
+                   fmt::format("{} running maxima are {:.6g} where the true ones are at most {:.6g}: they cannot fall "
+                               "below it",
+                               maxima, shown, highest)};
+}
+
 std::optional<Diagnosis> detect(const Scene& scene) {
+  if (const std::optional<Diagnosis> state = detect_state(scene)) return state;
   if (const std::optional<Diagnosis> zero = detect_zero_rows(scene)) return zero;
   return detect_filled_row(scene);
 }

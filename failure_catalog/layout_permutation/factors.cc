@@ -49,6 +49,7 @@ void add_heads(const Scene& scene, AttentionView& view, std::vector<Supposition>
     for (const Which& which : kWhich) {
       const auto predict = [&scene, &view, count, which](std::size_t r, double) -> std::optional<RowOutput> {
         const AttentionRow& row = view.row(r);
+        if (view.keys(r).empty()) return std::nullopt;
         const std::int64_t right = view.problem.kv_head(row.head),
                            wrong = count.factor_of(row.head, view.problem.params());
         const auto ratio = [&](std::string_view role) {
@@ -124,6 +125,7 @@ void add_blocks(const Scene& scene, std::vector<Supposition>& all) {
       const auto predict = [&scene, other, which, by](std::size_t r, double) -> std::optional<RowOutput> {
         if (*other == nullptr) *other = std::make_unique<Other>(per_token(scene, which, by.block_of));
         AttentionView& view = (*other)->view;
+        if (view.keys(r).empty()) return std::nullopt;
         return view.counterfactual.attend(view.row(r), view.keys(r));
       };
       all.push_back({.predict = predict, .evidence = [by, which, own](const FitAt&) {

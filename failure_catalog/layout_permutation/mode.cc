@@ -1,6 +1,7 @@
 // M28: the right numbers in the wrong places: channels in another order, factors of another head or block.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <memory>
 #include <optional>
 #include <vector>
@@ -49,6 +50,7 @@ std::vector<Supposition> hypotheses(const Scene& scene) {
     const auto predict = [&scene, other, order](std::size_t r, double) -> std::optional<RowOutput> {
       if (*other == nullptr) *other = std::make_unique<Reordered>(scene.problem, order);
       AttentionView& moved = (*other)->view;
+      if (moved.keys(r).empty()) return std::nullopt;
       return moved.counterfactual.attend(moved.row(r), moved.keys(r));
     };
     all.push_back({.predict = predict, .evidence = [order](const FitAt&) {
@@ -57,9 +59,13 @@ std::vector<Supposition> hypotheses(const Scene& scene) {
                    }});
   }
   for (const ChannelOrder& order : channel_orders(static_cast<std::size_t>(p.dim_v), bytes)) {
-    const auto predict = [view, order](std::size_t r, double) -> std::optional<RowOutput> {
-      RowOutput out = view->counterfactual.attend(view->row(r), view->keys(r));
-      const RowOutput right = out;
+    const auto predict = [&scene, view, order](std::size_t r, double) -> std::optional<RowOutput> {
+      const bool is_mean = view->problem.params().empty_output == EmptyOutput::kMean;
+      if (view->keys(r).empty() && !is_mean) return std::nullopt;
+      RowOutput right = view->counterfactual.attend(view->row(r), view->keys(r));
+      const OutputTruth& truth = scene.evaluation.truth.outputs.front();  // has the mean of an empty row too
+      std::copy_n(truth.mid.begin() + static_cast<std::ptrdiff_t>(r * right.o.size()), right.o.size(), right.o.begin());
+      RowOutput out = right;
       for (std::size_t c = 0; c < order.from.size(); ++c) {
         out.o[c] = right.o[order.from[c]];
         if (!out.spread.empty()) out.spread[c] = right.spread[order.from[c]];

@@ -22,6 +22,9 @@ const RegisterKernel kPairsHalvedMutant{mutant_of<"fa2_bf16", Fault::kPairsHalve
 const RegisterKernel kColumnsSwizzledMutant{mutant_of<"fa4_bf16", Fault::kColumnsSwizzled>(
     "fa4_bf16_columns_swizzled", "fa4_bf16 that stores neighbouring channels of O at each other's place",
     "layout_permutation")};
+const RegisterKernel kFa2Bf16ValueDescaleOfFirstHead{mutant_of<"fa2_bf16", Fault::kValueDescaleOfFirstHead>(
+    "fa2_bf16_value_descale_of_first_head", "fa2_bf16 that applies the v_scale of head 0 to all heads",
+    "layout_permutation", "sgl-kernel-xpu #252")};
 
 }  // namespace
 }  // namespace assay

@@ -64,18 +64,26 @@ std::vector<Reason> reasons(const Scene& scene, const std::vector<RowExtent>& ex
   return all;
 }
 
-/// Signature: every rejected element is NaN, and o of such a row in all channels; and the rows are those with an empty
-/// extent: exactly, or among them.
-std::optional<Diagnosis> detect(const Scene& scene) {
-  bool only_nan = true;
+/// Whether every rejected element is NaN, o of such a row in all channels; the LSE beside it may be infinite too.
+bool is_nan_by_rows(const Scene& scene) {
+  bool fits = true, any = false;
   for_each_rejected(scene, [&](std::size_t k, std::size_t i, std::uint64_t code) {
     const OutputTruth& truth = scene.evaluation.truth.outputs[k];
-    const RowMeasure& row = scene.measurement.outputs[k].rows[static_cast<std::size_t>(truth.row[i])];
-    const bool whole = scene.c.op == "softmax" || row.nan == row.judged;
-    only_nan = only_nan && is_nan(truth.layout.format, code) && row.canary == 0 && whole;
+    const auto r = static_cast<std::size_t>(truth.row[i]);
+    const RowMeasure& row = scene.measurement.outputs[k].rows[r];
+    const RowMeasure& o = scene.measurement.outputs.front().rows[r];
+    const bool nan = is_nan(truth.layout.format, code), whole = scene.c.op == "softmax" || row.nan == row.judged;
+    const bool beside = k > 0 && o.rejected > 0 && o.nan == o.judged && is_infinite(truth.layout.format, code);
+    fits = fits && row.canary == 0 && ((nan && whole) || beside);
+    any = any || nan;
   });
+  return fits && any;
+}
+
+/// Signature: NaN by rows, and the rows are those with an empty extent: exactly, or among them.
+std::optional<Diagnosis> detect(const Scene& scene) {
   const std::vector<std::size_t> bad = failing_rows(scene.measurement);
-  if (!only_nan || bad.empty()) return std::nullopt;
+  if (bad.empty() || !is_nan_by_rows(scene)) return std::nullopt;
   std::vector<RowExtent> extents;
   for (std::size_t r = 0; r < scene.evaluation.truth.rows.size(); ++r) extents.push_back(row_extent(scene, r));
   const Reason* partly = nullptr;

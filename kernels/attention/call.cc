@@ -8,6 +8,7 @@
 #include <string>
 
 #include "kernels/fault.h"
+#include "kernels/narrow.h"
 #include "kernels/numeric.h"
 
 namespace assay {
@@ -89,8 +90,13 @@ std::int64_t AttentionCall::row_element(const TensorLayout& layout, std::int64_t
 }
 
 void AttentionCall::load_q(std::int64_t batch, std::int64_t head, std::int64_t query, float* out) const {
-  const std::int64_t first = row_element(*q_.layout, batch, head, query);
-  load_vector(q_, {first, q_.layout->strides.back(), params_.dim_qk, 0}, params_.dim_qk, out);
+  std::int64_t first = row_element(*q_.layout, batch, head, query), stride = q_.layout->strides.back();
+  if (faulty(Fault::kQueryOffsetWraps)) first %= 0x8000;
+  if (faulty(Fault::kQueryContiguous) && params_.batching != Batching::kPacked) {
+    first = dense_element(*q_.layout, {batch, head, query, 0});
+    stride = 1;
+  }
+  load_vector(q_, {first, stride, params_.dim_qk, 0}, params_.dim_qk, out);
   if (faulty(Fault::kZeroRowScale)) scale_and_back(params_.dim_qk, 1, 1, out);
 }
 
@@ -117,16 +123,23 @@ HeadMatrix AttentionCall::load_v(std::int64_t batch, std::int64_t kv_head, KeyRa
 }
 
 void AttentionCall::store(std::int64_t batch, std::int64_t head, std::int64_t query, const float* o, float lse) const {
-  const std::int64_t first = row_element(*o_.layout, batch, head, query);
+  std::int64_t first = row_element(*o_.layout, batch, head, query), stride = o_.layout->strides.back();
+  if (faulty(Fault::kOutputContiguous) && params_.batching != Batching::kPacked &&
+      o_.layout->count() == o_.layout->storage) {
+    first = dense_element(*o_.layout, {batch, head, query, 0});
+    stride = 1;
+  }
   for (std::int64_t c = 0; c < params_.dim_v; ++c) {
     const float value = faulty(Fault::kOutputClamped) ? clamped(o_.format(), o[c]) : o[c];
     std::uint64_t code = encode(o_.format(), static_cast<double>(value),
                                 faulty(Fault::kOutputTruncated) ? Rounding::kTowardZero : Rounding::kNearestEven);
     if (faulty(Fault::kSubnormalFlush) && is_subnormal(o_.format(), code)) code = 0;
     const std::int64_t channel = faulty(Fault::kColumnsSwizzled) && (c | 1) < params_.dim_v ? c ^ 1 : c;
-    o_.set_code(first + channel * o_.layout->strides.back(), code);
+    o_.set_code(first + channel * stride, code);
   }
   if (params_.lse == LseBase::kNone) return;
+  if (faulty(Fault::kLseTimesLn2)) lse *= 0x1.62e43p-1F;
+  if (faulty(Fault::kLseInFp16)) lse = narrowed(Format::kFp16, lse);
   lse_.set_code(row_element(*lse_.layout, batch, head, query), encode(Format::kFp32, static_cast<double>(lse)));
 }
 

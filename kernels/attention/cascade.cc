@@ -1,6 +1,7 @@
 // Cascade attention: the shared prefix and a sequence's own keys apart, each an online softmax, merged by their LSE.
 #include "kernels/attention/merge_states.h"
 #include "kernels/attention/register.h"
+#include "kernels/fault.h"
 
 namespace assay {
 namespace {
@@ -28,7 +29,8 @@ struct Cascade {
         for (const KeyRange part : {KeyRange{0, p.prefix}, KeyRange{p.prefix, call.kv_len(rows.batch)}}) {
           RowStates& states = partials.emplace_back(softmax.start(queries));
           softmax.walk(states, queries, part);
-          softmax.finish(states, {}, LseBase::kNatural);
+          softmax.finish(states, faulty(Fault::kSinkInEveryPart) ? sink_of(call, rows.head) : RowSink{},
+                         LseBase::kNatural);
         }
         RowStates merged = softmax.start(queries);
         merge_states(partials, sink_of(call, rows.head), p.lse, merged);

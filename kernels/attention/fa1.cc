@@ -12,7 +12,7 @@ constexpr std::int64_t kTileN = 64;
 
 /// One row between two tiles: O = sum e^(x - m) v / l.
 struct RowState {
-  float m = faulty(Fault::kOwnMaximumFloor) ? -1e4F : -kInfinity;
+  float m = -kInfinity;
   QuadSum l{};
 };
 
@@ -48,7 +48,8 @@ class Fa1Tiles {
     QuadSum tile_l{};
     scores_.weigh(row, tile_max == -kInfinity ? 0.0F : tile_max, 0.0F, tile_l);
     if (tile_max == -kInfinity && !faulty(Fault::kOwnTileUnguarded)) return {};
-    const float m = max_keeping_nan(state.m, tile_max), unit = scores_.form().unit();
+    const float from = faulty(Fault::kOwnMaximumFloor) ? max_keeping_nan(state.m, -1e4F) : state.m;
+    const float m = max_keeping_nan(from, tile_max), unit = scores_.form().unit();
     Update u{.any = true, .l_before = sum_of_quad(state.l)};
     u.alpha = state.m == -kInfinity ? 0.0F : exp2_f32((state.m - m) * unit);
     u.beta = exp2_f32((tile_max - m) * unit);
@@ -68,8 +69,9 @@ class Fa1Tiles {
     for (std::size_t row = 0; row < states.size(); ++row) {
       const Update& u = updates_[row];
       if (!u.any) continue;
-      const float before = u.l_before * u.alpha;
-      for (std::size_t c = row * dv_; c < (row + 1) * dv_; ++c) o[c] = (before * o[c] + u.beta * pv_[c]) / u.l;
+      const float before = faulty(Fault::kDividedEveryStep) ? u.alpha : u.l_before * u.alpha;
+      const float beta = faulty(Fault::kTileFrameKept) ? 1.0F : u.beta;
+      for (std::size_t c = row * dv_; c < (row + 1) * dv_; ++c) o[c] = (before * o[c] + beta * pv_[c]) / u.l;
     }
   }
 
@@ -83,7 +85,9 @@ class Fa1Tiles {
       const float l = sum_of_quad(state.l);
       const RowEnd end = end_row(form.natural(state.m), form.log2(state.m), l, sink, call_.params().lse);
       out.lse[row] = end.lse;
-      const float share = (sink.kind == Sink::kNone ? 1.0F : l * end.keep / end.sum) * scores_.value_scale();
+      const float values =
+          faulty(Fault::kValueDescaleTwice) ? scores_.value_scale() * scores_.value_scale() : scores_.value_scale();
+      const float share = (sink.kind == Sink::kNone ? 1.0F : l * end.keep / end.sum) * values;
       for (std::size_t c = row * dv_; c < (row + 1) * dv_; ++c) out.o[c] *= share;
     }
   }

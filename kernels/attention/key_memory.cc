@@ -50,7 +50,10 @@ std::int64_t KeyMemory::readable(std::int64_t batch) const {
 }
 
 std::int64_t KeyMemory::page_of(std::int64_t batch, std::int64_t key) const {
-  const std::int64_t index = key / params_.page;
+  std::int64_t index = key / params_.page;
+  if (faulty(Fault::kTableOfFirst)) batch = 0;
+  if (faulty(Fault::kTableIgnored)) return index;
+  if (faulty(Fault::kLastPageRepeats) && index > 0 && index == (length(batch) - 1) / params_.page) --index;
   const auto entry = [&](const TensorView& table) {
     return indptr_.layout == nullptr ? int_element(table, batch, index)
                                      : int_element(table, int_element(indptr_, batch) + index);
@@ -89,12 +92,22 @@ VectorPlace KeyMemory::place(const TensorView& t, std::int64_t batch, std::int64
 
 void KeyMemory::load_k(std::int64_t batch, std::int64_t head, std::int64_t key, float* out) const {
   const TensorView& k = region(key).k;
-  load_vector(k, place(k, batch, head, key), params_.dim_qk, out);
+  VectorPlace at = place(k, batch, head, key);
+  if (faulty(Fault::kKeyOffsetWraps)) at.first %= 0x10000;
+  load_vector(k, at, params_.dim_qk, out);
 }
 
 void KeyMemory::load_v(std::int64_t batch, std::int64_t head, std::int64_t key, float* out) const {
   const TensorView& v = region(key).v;
-  load_vector(v, place(v, batch, head, key), params_.dim_v, out);
+  const std::int64_t slot = key % params_.page;
+  if (faulty(Fault::kPageCursorOfPair) && key / params_.page % 2 == 1) key -= params_.page;
+  if (faulty(Fault::kValueSlotOff) && slot + 1 < params_.page && key + 1 < length(batch)) ++key;
+  VectorPlace at = place(v, batch, head, key);
+  if (faulty(Fault::kValueOffsetWraps)) at.first %= 0x8000;
+  if (faulty(Fault::kValuesContiguous) && params_.batching != Batching::kPacked && key >= prefix_in_front_ &&
+      params_.kv_store == KvStore::kContiguous)
+    at = {dense_element(*v.layout, {batch, head, key - prefix_in_front_, 0}), 1, at.group, 0};
+  load_vector(v, at, params_.dim_v, out);
 }
 
 }  // namespace assay

@@ -29,6 +29,7 @@ SequenceSpans sequences(std::span<const TensorView> inputs, const AttentionParam
   SequenceSpans s{std::vector<std::int64_t>(batch, 0), std::vector<std::int64_t>(batch, limit)};
   if (p.batching == Batching::kDense) return s;
   const bool packed = p.batching == Batching::kPacked;
+  if (faulty(Fault::kSequencesJoined) && packed && side == "kv" && !p.segments && p.data_mask == DataMask::kNone) return s;
   const std::string role = (packed ? "cu_seqlens_" : "seqlens_") + std::string(side);
   const TensorView values = list(inputs, role, p.batch + (packed ? 1 : 0));
   for (std::size_t b = 0; b < batch; ++b) {

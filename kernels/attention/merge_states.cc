@@ -17,9 +17,13 @@ void merge_states(const std::vector<RowStates>& partials, RowSink sink, LseBase 
     float* o = merged.o.data() + row * dv;
     float sum = 0.0F;
     for (const RowStates& partial : partials) {
-      const float weight = exp2_f32((partial.lse[row] - m) * kLog2e);
+      const bool counted = partial.lse[row] == -kInfinity && faulty(Fault::kEmptyPartCounted);
+      const float lse = counted ? 0.0F : partial.lse[row];
+      const float weight = exp2_f32(faulty(Fault::kMergeBaseTwo) ? lse - m : (lse - m) * kLog2e);
       sum += weight;
-      for (std::size_t c = 0; c < dv; ++c) o[c] += weight * partial.o[row * dv + c];
+      const bool next = faulty(Fault::kPartialOfNextRow) && &partial == &partials.back();
+      const std::size_t from = next ? (row + 1) % rows : row;
+      for (std::size_t c = 0; c < dv; ++c) o[c] += weight * partial.o[from * dv + c];
     }
     const RowEnd end = end_row(m, m * kLog2e, sum, sink, base);
     for (std::size_t c = 0; c < dv; ++c) o[c] = o[c] * end.keep / end.sum;

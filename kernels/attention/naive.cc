@@ -2,9 +2,11 @@
 #include "kernels/attention/naive.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "kernels/attention/register.h"
 #include "kernels/attention/row_end.h"
+#include "kernels/coarse.h"
 #include "kernels/fault.h"
 #include "kernels/narrow.h"
 #include "kernels/numeric.h"
@@ -27,6 +29,7 @@ void scores(const float* q, const HeadMatrix& kt, std::int64_t dim, std::vector<
     for (std::int64_t c = 0; c < dim; ++c) {
       const float* k = kt.row(c);
       for (std::int64_t j = first; j < end; ++j) x[static_cast<std::size_t>(j)] += q[c] * k[j];
+      if (faulty(Fault::kScoreSumInBf16)) narrow_all(Format::kBf16, x);
     }
   }
 }
@@ -50,9 +53,10 @@ class Rows {
     const RowSink sink = sink_of(call_, head);
     logits(head, query);
     float m = -kInfinity;
-    for (std::size_t j = 0; j < x_.size(); ++j)
+    const std::size_t count = x_.size() - (faulty(Fault::kTailOfFourSkipped) && x_.size() > 4 ? x_.size() % 4 : 0);
+    for (std::size_t j = 0; j < count; ++j)
       if (keep_[j] != 0) m = max_keeping_nan(m, x_[j]);
-    if (m == -kInfinity && !faulty(Fault::kEmptyRowDivided)) {
+    if (m == -kInfinity && !(faulty(Fault::kEmptyRowDivided) && sink.kind == Sink::kNone)) {
       const EmptyRow empty = empty_row(p, sink);
       o_.assign(o_.size(), empty.o);
       if (empty.mean) mean_of_v(head);
@@ -60,18 +64,21 @@ class Rows {
     }
     o_.assign(o_.size(), 0.0F);
     float l = 0.0F;
-    for (std::size_t j = 0; j < x_.size(); ++j) {
+    for (std::size_t j = 0; j < count; ++j) {
       if (keep_[j] == 0) {
         if (faulty(Fault::kMaskedValueWeighed)) add_value(0.0F, j);
         continue;
       }
-      const float p_j = weight(x_[j], m);
+      const std::size_t times = faulty(Fault::kTailKeysRepeated) && j + 1 == count ? 1 + (4 - count % 4) % 4 : 1;
+      const float p_j = weight(x_[j], m) * static_cast<float>(times);
       l += p_j;
-      add_value(p_j * value_scale(head, j), j);
+      add_value((faulty(Fault::kWeightsInBf16) ? narrowed(Format::kBf16, p_j) : p_j) * value_scale(head, j), j);
+      if (faulty(Fault::kValueSumInFp16)) narrow_all(Format::kFp16, o_);
     }
     const float shift = faulty(Fault::kNoShift) ? 0.0F : m;
     const RowEnd end = end_row(shift, shift * kLog2e, l, sink, p.lse);
-    for (float& o : o_) o = o * end.keep / end.sum;
+    for (float& o : o_)
+      o = faulty(Fault::kReciprocalOneStep) ? o * end.keep * reciprocal_one_step_f32(end.sum) : o * end.keep / end.sum;
     call_.store(head_.batch, head, query, o_.data(), end.lse);
   }
 
@@ -91,6 +98,8 @@ class Rows {
     for (std::size_t j = 0; j < x_.size(); ++j)
       x_[j] *=
           static_cast<float>(call_.descales().score_factor(head_.batch, head, query, static_cast<std::int64_t>(j)));
+    if (faulty(Fault::kScaleConstant))
+      for (float& x : x_) x *= 1.0F / std::sqrt(static_cast<float>(call_.params().dim_qk)) / call_.params().scale;
     const RowLengths lengths = call_.lengths(head_.batch);
     call_.rules().adjust(lengths, head_.batch, head, query, all, x_.data());
     keep_.resize(x_.size());
@@ -136,8 +145,9 @@ struct Naive {
   static RunFacts run(const AttentionCall& call) {
     Rows rows(call);
     for (const auto& [batch, head, queries] : call.rows()) {
-      if (faulty(Fault::kOddHeadUnstored) && head > 0 && head == call.params().heads_q - 1 && head % 2 == 0) continue;
-      rows.load(batch, head / (call.params().heads_q / call.params().heads_kv));
+      const AttentionParams& p = call.params();
+      if (faulty(Fault::kOddHeadUnstored) && head > 0 && head == p.heads_q - 1 && head % 2 == 0) continue;
+      rows.load(batch, faulty(Fault::kHeadsTiled) ? head % p.heads_kv : head / (p.heads_q / p.heads_kv));
       for (const std::int64_t query : queries) rows.compute(head, query);
     }
     return {"unfused, one row at a time"};

@@ -14,8 +14,8 @@ TileSoftmax::TileSoftmax(const AttentionCall& call, const Arithmetic& declared, 
 RowStates TileSoftmax::start(const QueryTile& queries) const {
   const std::size_t rows = queries.queries.size();
   RowStates states;
-  states.m.assign(rows, faulty(Fault::kFalseMax) ? -5e4F : -kInfinity);
-  states.l.assign(rows, {});
+  states.m.assign(rows, faulty(Fault::kFalseMax) ? -5e4F : faulty(Fault::kSumStartsAtOne) ? 0.0F : -kInfinity);
+  states.l.assign(rows, QuadSum{faulty(Fault::kSumStartsAtOne) ? 1.0F : 0.0F});
   states.any.assign(rows, false);
   states.o.assign(rows * static_cast<std::size_t>(scores_.value_cols()), 0.0F);
   states.lse.assign(rows, -kInfinity);
@@ -44,11 +44,12 @@ struct TileSoftmax::Step {
 TileSoftmax::Step TileSoftmax::shift(RowStates& states, std::size_t row) const {
   const float before = states.m[row];
   bool any = false;
-  float m = scores_.maximum(row, before, any);
+  float m = scores_.maximum(row, faulty(Fault::kTileMaximumOnly) ? -kInfinity : before, any);
   if (any) states.any[row] = true;
   const float unit = scores_.form().unit();
+  const bool fits = faulty(Fault::kUnclampedP) && (m - before) * unit < 0.9F;
   if (const float threshold = lazy_threshold(declared_);
-      threshold > 0.0F && before != -kInfinity && (m - before) * unit <= threshold)
+      threshold > 0.0F && before != -kInfinity && (m - before) * unit <= threshold && !fits)
     m = before;
   states.m[row] = m;
   // A maximum of -inf (nothing admissible so far, or logits of -inf only) would give (-inf) - (-inf).
@@ -58,7 +59,8 @@ TileSoftmax::Step TileSoftmax::shift(RowStates& states, std::size_t row) const {
     return {m, nan, nan};
   }
   const float max = nothing ? 0.0F : m;
-  return {max, before == -kInfinity ? 0.0F : exp2_f32((before - max) * unit), 0.0F};
+  const bool stale = faulty(Fault::kStaleMaximum) && before != -kInfinity;
+  return {stale ? before : max, before == -kInfinity ? 0.0F : exp2_f32((before - max) * unit), 0.0F};
 }
 
 void TileSoftmax::step(RowStates& states, const QueryTile& queries, KeyRange keys) {
@@ -68,13 +70,17 @@ void TileSoftmax::step(RowStates& states, const QueryTile& queries, KeyRange key
   for (std::size_t row = 0; row < rows; ++row) {
     const auto [max, alpha, masked] = shift(states, row);
     QuadSum& l = states.l[row];
-    for (float& part : l) part *= alpha;
+    const bool kept = faulty(Fault::kSumNotRescaled) || faulty(Fault::kStateNotRescaled);
+    for (float& part : l) part *= kept ? 1.0F : alpha;
     scores_.weigh(row, max, masked, l);
     if (faulty(Fault::kSumInBf16)) narrow_all(Format::kBf16, l);
+    if (faulty(Fault::kSumInFp16)) narrow_all(Format::kFp16, l);
     float* o = states.o.data() + static_cast<std::int64_t>(row) * dv;
-    const float rescale = faulty(Fault::kAccumulatorNotRescaled) ? 1.0F
-                          : faulty(Fault::kAlphaInBf16)          ? narrowed(Format::kBf16, alpha)
-                                                                 : alpha;
+    const bool o_kept = faulty(Fault::kAccumulatorNotRescaled) || faulty(Fault::kStateNotRescaled);
+    const float rescale = o_kept                          ? 1.0F
+                          : faulty(Fault::kRescaledTwice) ? alpha * alpha
+                          : faulty(Fault::kAlphaInBf16)   ? narrowed(Format::kBf16, alpha)
+                                                          : alpha;
     for (std::int64_t c = 0; c < dv; ++c) o[c] *= rescale;
   }
   scores_.accumulate(rows, states.o.data());
@@ -84,13 +90,19 @@ void TileSoftmax::step(RowStates& states, const QueryTile& queries, KeyRange key
 }
 
 void TileSoftmax::walk(RowStates& states, const QueryTile& queries, KeyRange part) {
-  const KeyRange seen{std::max(queries.keys.first, part.first), std::min(queries.keys.end, part.end)};
+  KeyRange seen{std::max(queries.keys.first, part.first), std::min(queries.keys.end, part.end)};
+  const RowLengths lengths = call_.lengths(queries.batch);
+  if (faulty(Fault::kTilesStopAtDiagonal) && masks_keys(call_.params()))
+    seen.end = std::min(seen.end, queries.queries.back() + 1 + lengths.kv - lengths.q);
   if (seen.empty()) return;
   const std::int64_t first = (seen.first - part.first) / tile_n_, last = (seen.end - 1 - part.first) / tile_n_;
   for (std::int64_t n = 0; n <= last - first; ++n) {
     const std::int64_t tile = declared_.tile_order == TileOrder::kBackward ? last - n : first + n;
     const std::int64_t start = part.first + tile * tile_n_;
     const KeyRange keys{start, std::min(start + tile_n_, part.end)};
+    if (faulty(Fault::kDiagonalTileSkipped) && tile > first &&
+        keys.end > call_.rules().range(lengths, queries.queries.front()).end)
+      continue;
     scores_.load(queries.batch, queries.head, keys);
     step(states, queries, keys);
   }
@@ -112,8 +124,15 @@ void TileSoftmax::finish(RowStates& states, RowSink sink, LseBase base) const {
     }
     const bool lost = l == 0.0F && faulty(Fault::kFalseMax);
     const RowEnd end = end_row(form.natural(m), form.log2(m), lost ? 1.0F : l / offset, sink, base);
-    const float inverse = end.keep / (end.sum * offset) * scores_.value_scale();
-    for (std::int64_t c = 0; c < dv; ++c) o[c] *= inverse;
+    float inverse = end.keep / (end.sum * offset);
+    if (faulty(Fault::kReciprocalInBf16)) inverse = narrowed(Format::kBf16, inverse);
+    if (faulty(Fault::kCastBeforeScale)) {
+      for (std::int64_t c = 0; c < dv; ++c)
+        o[c] = narrowed(call_.params().output, o[c] * inverse) * scores_.value_scale();
+    } else {
+      inverse *= scores_.value_scale();
+      for (std::int64_t c = 0; c < dv; ++c) o[c] *= inverse;
+    }
     states.lse[row] = end.lse;
   }
 }
@@ -126,7 +145,7 @@ RunFacts run_online_softmax(const AttentionCall& call, const Arithmetic& declare
     for (const QueryTile& queries : softmax.query_tiles(rows)) {
       RowStates states = softmax.start(queries);
       softmax.walk(states, queries, all);
-      softmax.finish(states, sink_of(call, rows.head), call.params().lse);
+      softmax.finish(states, faulty(Fault::kSinkOmitted) ? RowSink{} : sink_of(call, rows.head), call.params().lse);
       softmax.store(states, queries);
     }
   }

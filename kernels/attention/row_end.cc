@@ -3,12 +3,16 @@
 
 #include <limits>
 
+#include "kernels/coarse.h"
 #include "kernels/fault.h"
 #include "kernels/numeric.h"
 
 namespace assay {
 
-RowSink sink_of(const AttentionCall& call, std::int64_t head) { return {call.params().sink, call.rules().sink(head)}; }
+RowSink sink_of(const AttentionCall& call, std::int64_t head) {
+  const float logit = call.rules().sink(head);
+  return {call.params().sink, faulty(Fault::kSinkScaled) ? logit * call.params().scale : logit};
+}
 
 RowEnd end_row(float max, float max_log2, float sum, RowSink sink, LseBase base) {
   RowEnd end{.keep = 1.0F, .sum = sum, .lse = 0.0F};
@@ -24,6 +28,11 @@ RowEnd end_row(float max, float max_log2, float sum, RowSink sink, LseBase base)
         lse_max_log2 = sink.logit * kLog2e;
       }
     }
+  }
+  if (faulty(Fault::kLogQuadratic)) {
+    const float log2 = log2_quadratic_f32(lse_sum);
+    end.lse = base == LseBase::kTwo ? lse_max_log2 + log2 : lse_max + log2 * 0x1.62e43p-1F;
+    return end;
   }
   end.lse = base == LseBase::kTwo ? lse_max_log2 + log2_f32(lse_sum) : lse_max + log_f32(lse_sum);
   return end;

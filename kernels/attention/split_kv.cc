@@ -26,25 +26,33 @@ RunFacts run_split_kv(const AttentionCall& call, bool by_tile) {
   TileSoftmax softmax(call, split_arithmetic(call.params()), kSplitTileN);
   static int runs = 0;
   const bool other_order = faulty(Fault::kMergeOrderVaries) && ++runs % 2 == 0;
-  for (const HeadRows& rows : call.rows()) {
+  for (HeadRows rows : call.rows()) {
+    const std::int64_t own = rows.batch;
+    if (faulty(Fault::kBatchFolded) && splits > 1 && call.q_len(own) > 1 && call.q_len(0) >= call.q_len(own))
+      rows.batch = 0;
     const std::int64_t keys = call.kv_len(rows.batch);
     if (!by_tile) softmax.load(rows.batch, rows.head, {0, keys});
     const std::int64_t tiles = (keys + kSplitTileN - 1) / kSplitTileN;
     const std::int64_t keys_per_split = (tiles + splits - 1) / splits * kSplitTileN;
-    for (const QueryTile& queries : softmax.query_tiles(rows)) {
+    for (QueryTile queries : softmax.query_tiles(rows)) {
       std::vector<RowStates> partials;
       for (std::int64_t split = 0; split < splits; ++split) {
         const KeyRange part{split * keys_per_split, std::min((split + 1) * keys_per_split, keys)};
         if (faulty(Fault::kSplitLost) && split > 0 && !part.empty() && part.end == keys) continue;
         RowStates& states = partials.emplace_back(softmax.start(queries));
         softmax.walk(states, queries, part);
-        softmax.finish(states, {}, LseBase::kNatural);
+        softmax.finish(states, faulty(Fault::kSinkInEverySplit) ? sink_of(call, rows.head) : RowSink{},
+                       faulty(Fault::kPartialLseBaseTwo) ? LseBase::kTwo : LseBase::kNatural);
+        if (faulty(Fault::kLseNotStored) && call.params().lse == LseBase::kNone)
+          std::fill(states.lse.begin(), states.lse.end(), 0.0F);
         if (faulty(Fault::kPartialLseInBf16)) narrow_all(Format::kBf16, states.lse);
         if (faulty(Fault::kPartialOutputInBf16)) narrow_all(Format::kBf16, states.o);
+        if (faulty(Fault::kPartialLseOfFirstRow)) std::fill(states.lse.begin(), states.lse.end(), states.lse.front());
       }
       if (other_order) std::reverse(partials.begin(), partials.end());
       RowStates merged = softmax.start(queries);
       merge_states(partials, sink_of(call, rows.head), call.params().lse, merged);
+      queries.batch = own;
       softmax.store(merged, queries);
     }
   }

@@ -2,7 +2,9 @@
 #include "kernels/attention/tile_scores.h"
 
 #include <algorithm>
+#include <cmath>
 
+#include "kernels/coarse.h"
 #include "kernels/fault.h"
 #include "kernels/narrow.h"
 
@@ -15,6 +17,13 @@ float rounded(Format format, float p) {
   const bool narrow = bytes_per_element(format) == 1 && !faulty(Fault::kUnclampedP);
   return static_cast<float>(
       round_to(format, static_cast<double>(p), rounding, narrow ? Overflow::kSaturate : Overflow::kIeee));
+}
+
+/// The kv head that a query head reads.
+std::int64_t kv_head_of(const AttentionParams& p, std::int64_t head) {
+  if (faulty(Fault::kHeadGroupModulus)) return head / p.heads_kv % p.heads_kv;
+  if (faulty(Fault::kHeadZero)) return 0;
+  return head / (p.heads_q / p.heads_kv);
 }
 
 float power_of_two(int n) { return exp2_f32(static_cast<float>(n)); }  // exact
@@ -34,9 +43,10 @@ TileScores::TileScores(const AttentionCall& call, const Arithmetic& declared, st
 
 void TileScores::load(std::int64_t batch, std::int64_t head, KeyRange keys) {
   const AttentionParams& p = call_.params();
-  const std::int64_t kv_head = head / (p.heads_q / p.heads_kv);
+  const std::int64_t kv_head = kv_head_of(p, head);
   const double factor = call_.descales().score_factor(batch, head, 0, 0);
-  const double size = (factor < 0.0 ? -factor : factor) * (1.0 + fault_size(Fault::kScaleOff));
+  double size = (factor < 0.0 ? -factor : factor) * (1.0 + fault_size(Fault::kScaleOff));
+  if (faulty(Fault::kScaleOfPaddedDim)) size *= 1.0 / std::sqrt(static_cast<double>(d_)) / static_cast<double>(p.scale);
   sign_ = factor < 0.0 ? -1.0F : factor > 0.0 ? 1.0F : 0.0F;
   form_ = {.on_score = call_.rules().adjusts(),
            .scale = static_cast<float>(size),
@@ -48,7 +58,7 @@ void TileScores::load(std::int64_t batch, std::int64_t head, KeyRange keys) {
   loaded_ = keys;
   const std::int64_t rows = round_up(keys.size(), tile_n_);
   kt_ = transposed(call_.load_k(batch, kv_head, keys, rows, d_));
-  v_ = call_.load_v(batch, kv_head, keys, rows, dv_);
+  v_ = call_.load_v(batch, faulty(Fault::kValueOfNextHead) ? (kv_head + 1) % p.heads_kv : kv_head, keys, rows, dv_);
 }
 
 std::vector<QueryTile> TileScores::query_tiles(const HeadRows& rows) const {
@@ -74,7 +84,9 @@ std::vector<QueryTile> TileScores::query_tiles(const HeadRows& rows) const {
     tile.queries.push_back(query);
     tile.q.resize(tile.queries.size() * static_cast<std::size_t>(d_), 0.0F);
     float* q = tile.q.data() + tile.q.size() - d_;
-    call_.load_q(rows.batch, rows.head, query, q);
+    const std::int64_t group = call_.params().heads_q / call_.params().heads_kv;
+    const std::int64_t back = faulty(Fault::kGroupAboveEight) && rows.head % group >= 8 ? 8 : 0;
+    call_.load_q(rows.batch, rows.head - back, query, q);
     if (faulty(Fault::kFoldedQueryRange)) {
       const auto factor = static_cast<float>(call_.descales().score_factor(rows.batch, rows.head, query, 0));
       for (std::int64_t c = 0; c < d_; ++c)
@@ -84,6 +96,15 @@ std::vector<QueryTile> TileScores::query_tiles(const HeadRows& rows) const {
   return tiles;
 }
 
+/// Columns behind the last key that take part, by a fault.
+std::int64_t TileScores::leaking(KeyRange keys) const {
+  const std::int64_t room = tile_n_ - keys.size();
+  if (faulty(Fault::kPaddedKeyLeaks)) return std::min<std::int64_t>(room, 1);
+  if (faulty(Fault::kTailLanesCount) && !masks_keys(call_.params())) return room;
+  if (faulty(Fault::kPageTailCounts)) return std::min(room, round_up(keys.size(), call_.params().page) - keys.size());
+  return 0;
+}
+
 void TileScores::compute(const QueryTile& queries, KeyRange keys) {
   const RowLengths lengths = call_.lengths(queries.batch);
   const std::size_t rows = queries.queries.size();
@@ -91,8 +112,10 @@ void TileScores::compute(const QueryTile& queries, KeyRange keys) {
   x_.assign(rows * static_cast<std::size_t>(tile_n_), 0.0F);
   p_.assign(x_.size(), 0.0F);
   keep_.assign(x_.size(), 0);
-  mma_tile(model_, call_.params().input, static_cast<int>(rows), static_cast<int>(keys.size()), static_cast<int>(d_),
+  mma_tile(model_, call_.params().input, static_cast<int>(rows), static_cast<int>(keys.size()),
+           static_cast<int>(faulty(Fault::kFirst64Lanes) ? std::min<std::int64_t>(d_, 64) : d_),
            {queries.q.data(), d_, 1}, {kt_.row(0) + (keys.first - loaded_.first), kt_.cols, 1}, x_.data(), tile_n_);
+  if (faulty(Fault::kScoreSumInFp16)) sum_scores_in_fp16(queries, keys);
   if (faulty(Fault::kScoreInBf16)) narrow_all(Format::kBf16, x_);
   if (faulty(Fault::kScoreInFp16)) narrow_all(Format::kFp16, x_);
   for (std::size_t row = 0; row < rows; ++row) {
@@ -100,13 +123,32 @@ void TileScores::compute(const QueryTile& queries, KeyRange keys) {
     float* x = x_.data() + row * static_cast<std::size_t>(tile_n_);
     std::uint8_t* keep = keep_.data() + row * static_cast<std::size_t>(tile_n_);
     call_.rules().admissible(lengths, queries.batch, queries.head, query, keys, keep);
+    if (faulty(Fault::kPrefixEdgeDropped) && keys.first == call_.params().prefix) keep[0] = 0;
     if (faulty(Fault::kKeyOf128Dropped))
       for (std::int64_t j = 127 - keys.first % 128; j < keys.size(); j += 128) keep[j] = 0;
-    if (faulty(Fault::kPaddedKeyLeaks) && keys.size() < tile_n_) keep[keys.size()] = 1;
+    std::fill_n(keep + keys.size(), leaking(keys), std::uint8_t{1});
     const float factor = form_.on_score ? sign_ * form_.scale : sign_;
     if (factor != 1.0F)
       for (std::int64_t j = 0; j < keys.size(); ++j) x[j] *= factor;
+    if (faulty(Fault::kScaleTwiceInShortTile) && keys.size() < tile_n_)
+      for (std::int64_t j = 0; j < keys.size(); ++j) x[j] *= form_.scale;
     if (form_.on_score) call_.rules().adjust(lengths, queries.batch, queries.head, query, keys, x);
+    if (faulty(Fault::kSoftcapAfterMask) && call_.params().softcap > 0.0F)
+      for (std::int64_t j = 0; j < keys.size(); ++j) {
+        if (keep[j] == 0) x[j] = -call_.params().softcap;
+        keep[j] = 1;
+      }
+  }
+}
+
+/// A planted fault: the scores once more, each block of the MMA added and rounded to fp16.
+void TileScores::sum_scores_in_fp16(const QueryTile& queries, KeyRange keys) {
+  const int rows = static_cast<int>(queries.queries.size()), columns = static_cast<int>(keys.size());
+  std::fill(x_.begin(), x_.end(), 0.0F);
+  for (std::int64_t c = 0; c < d_; c += model_.block_k) {
+    mma_tile(model_, call_.params().input, rows, columns, model_.block_k, {queries.q.data() + c, d_, 1},
+             {kt_.row(c) + (keys.first - loaded_.first), kt_.cols, 1}, x_.data(), tile_n_);
+    narrow_all(Format::kFp16, x_);
   }
 }
 
@@ -126,7 +168,7 @@ float TileScores::maximum(std::size_t row, float from, bool& any) const {
 void TileScores::weigh(std::size_t row, float max, float masked, QuadSum& l) {
   // Of 16 neighbouring keys, the last four by the cubic where that is declared.
   constexpr std::int64_t kPeriod = 16, kExact = 12;
-  const std::int64_t count = faulty(Fault::kPaddedKeyLeaks) ? std::min(keys_.size() + 1, tile_n_) : keys_.size();
+  const std::int64_t count = keys_.size() + leaking(keys_);
   const float* x = x_.data() + row * static_cast<std::size_t>(tile_n_);
   const std::uint8_t* keep = keep_.data() + row * static_cast<std::size_t>(tile_n_);
   float* p = p_.data() + row * static_cast<std::size_t>(tile_n_);
@@ -135,6 +177,10 @@ void TileScores::weigh(std::size_t row, float max, float masked, QuadSum& l) {
     p[j] = form_.on_score ? (x[j] - max) * kLog2e : fma_f32(x[j], form_.c, shift);
   if (faulty(Fault::kCubicExponentials)) {
     for (std::int64_t j = 0; j < count; ++j) p[j] = exp2_cubic_f32(p[j]);
+  } else if (faulty(Fault::kUnanchoredCubic)) {
+    for (std::int64_t j = 0; j < count; ++j) p[j] = exp2_unanchored_f32(p[j]);
+  } else if (faulty(Fault::kQuadraticExponentials)) {
+    for (std::int64_t j = 0; j < count; ++j) p[j] = exp2_quadratic_f32(p[j]);
   } else if (declared_.exponential == Exponential::kPolynomial3) {
     for (std::int64_t j = 0; j < count; ++j) p[j] = j % kPeriod < kExact ? exp2_f32(p[j]) : exp2_cubic_f32(p[j]);
   } else {
@@ -151,7 +197,8 @@ void TileScores::weigh(std::size_t row, float max, float masked, QuadSum& l) {
   for (std::int64_t j = 0; j < count; ++j) p[j] = keep[j] != 0 ? p[j] * offset : masked;
   if (!faulty(Fault::kSumOfRoundedP))
     for (std::int64_t j = 0; j < count; ++j) lane_of(l, j) += p[j];
-  for (std::int64_t j = 0; j < count; ++j) p[j] = rounded(declared_.p_format, p[j]);
+  const float unit = faulty(Fault::kOffsetDropped) ? 1.0F / offset : faulty(Fault::kOffsetTooLarge) ? 2.0F : 1.0F;
+  for (std::int64_t j = 0; j < count; ++j) p[j] = rounded(declared_.p_format, p[j] * unit) / unit;
   if (faulty(Fault::kSumOfRoundedP))
     for (std::int64_t j = 0; j < count; ++j) lane_of(l, j) += p[j];
 }

@@ -62,7 +62,9 @@ class TileScores {
   void accumulate_ones(KeyRange keys, float* o);
 
  private:
+  void sum_scores_in_fp16(const QueryTile& queries, KeyRange keys);
   void multiply(std::size_t rows, KeyRange keys, float* o);
+  std::int64_t leaking(KeyRange keys) const;
 
   const AttentionCall& call_;
   Arithmetic declared_;

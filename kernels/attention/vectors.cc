@@ -39,6 +39,17 @@ void load_run(const TensorView& t, std::int64_t first, std::int64_t stride, std:
 
 }  // namespace
 
+std::int64_t dense_element(const TensorLayout& t, std::initializer_list<std::int64_t> index) {
+  const bool fits = t.count() <= t.storage;
+  std::int64_t element = fits ? 0 : t.offset;
+  std::size_t axis = 0;
+  for (const std::int64_t at : index) {
+    element = fits ? element * t.shape[axis] + at : element + at * t.strides[axis];
+    ++axis;
+  }
+  return element;
+}
+
 void load_vector(const TensorView& t, const VectorPlace& at, std::int64_t count, float* out) {
   for (std::int64_t c = 0; c < count; c += at.group)
     load_run(t, at.first + c / at.group * at.group_stride, at.stride, std::min(at.group, count - c), out + c);

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <initializer_list>
 #include <span>
 #include <string_view>
 #include <vector>
@@ -21,6 +22,10 @@ struct KeyRange {
 struct VectorPlace {
   std::int64_t first = 0, stride = 1, group = 1, group_stride = 0;
 };
+
+/// The element at these indices if the strides were those of the shape; what the layout says where that storage is
+/// larger than the tensor's. Planted faults take it.
+std::int64_t dense_element(const TensorLayout& t, std::initializer_list<std::int64_t> index);
 
 /// out[c] = channel c < count, widened to fp32 (exact for every format of 32 bits or fewer).
 void load_vector(const TensorView& t, const VectorPlace& at, std::int64_t count, float* out);

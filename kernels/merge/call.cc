@@ -31,6 +31,7 @@ MergeCall::MergeCall(const Call& call) : params_(merge_params(call.params)) {
 
 float MergeCall::lse(std::int64_t part, std::int64_t row) const {
   if (faulty(Fault::kSplitLost) && params_.parts > 1 && part == params_.parts - 1) return -kInfinity;
+  if (faulty(Fault::kPartsBeyondWidth) && part >= params_.dim_v) return -kInfinity;
   const auto lse = static_cast<float>(lse_parts_.value(lse_parts_.element(part, row)));
   return faulty(Fault::kPartialLseInBf16) ? narrowed(Format::kBf16, lse) : lse;
 }

@@ -1,6 +1,7 @@
 // Merge one part after the other into a normalised state (FlashInfer's merge_state).
 #include "kernels/fault.h"
 #include "kernels/merge/call.h"
+#include "kernels/narrow.h"
 #include "kernels/numeric.h"
 
 namespace assay {
@@ -46,10 +47,12 @@ void merge(const MergeCall& call, std::int64_t row, bool stale, std::vector<floa
     const float m = max_keeping_nan(state, lse);
     const float of_part = stale && s > 0 ? call.lse(s - 1, row) : lse;
     const float a = exponential(state - m), b = exponential(of_part - m);
-    const float total = a + b, share = a / total, part_share = b / total;
+    const float total = a + b, share = faulty(Fault::kLastPartOnly) ? 0.0F : a / total;
+    const float part_share = faulty(Fault::kLastPartOnly) ? 1.0F : b / total;
     for (std::int64_t c = 0; c < p.dim_v; ++c) {
       float& value = o[static_cast<std::size_t>(c)];
       value = share * value + part_share * call.o(s, row, c);
+      if (faulty(Fault::kStateInOutputFormat)) value = narrowed(p.output, value);
     }
     state = m + (two ? log2_f32(total) : log_f32(total));
     any = true;

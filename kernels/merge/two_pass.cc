@@ -28,8 +28,8 @@ Arithmetic declared(const Params& params) {
 /// parts are not read.
 void merge(const MergeCall& call, std::int64_t row, std::vector<float>& weights, std::vector<float>& o) {
   const MergeParams& p = call.params();
-  const bool two = p.base == LseBase::kTwo;
-  float m = faulty(Fault::kMergeMaximumFloor) ? -1e4F : -kInfinity;
+  const bool two = (p.base == LseBase::kTwo) != faulty(Fault::kMergeOtherBase);
+  float m = -kInfinity;
   bool any = false;
   for (std::int64_t s = 0; s < p.parts; ++s) {
     const float lse = call.lse(s, row);
@@ -39,17 +39,19 @@ void merge(const MergeCall& call, std::int64_t row, std::vector<float>& weights,
   }
   if (!any && !faulty(Fault::kEmptyPartsWeighted)) return call.store_empty(row);
   if (faulty(Fault::kMergeWithoutMax)) m = 0.0F;
+  if (faulty(Fault::kMergeMaximumFloor)) m = max_keeping_nan(m, -1e4F);
   float sum = 0.0F;
   weights.assign(static_cast<std::size_t>(p.parts), 0.0F);
   for (std::int64_t s = 0; s < p.parts; ++s) {
     const float lse = call.lse(s, row);
     if (any && call.is_empty(lse)) continue;
-    const float weight = exp2_f32(two ? lse - m : (lse - m) * kLog2e);
+    const float y = two ? lse - m : (lse - m) * kLog2e;
+    const float weight = faulty(Fault::kMergeCubic) ? exp2_cubic_f32(y) : exp2_f32(y);
     weights[static_cast<std::size_t>(s)] = weight;
     sum += weight;
   }
   const auto dv = static_cast<std::size_t>(p.dim_v);
-  if (!faulty(Fault::kStaleAccumulator) || row > 0 || o.size() != dv) o.assign(dv, 0.0F);
+  if (!faulty(Fault::kStaleAccumulator) || row > 0 || p.rows == 1 || o.size() != dv) o.assign(dv, 0.0F);
   if (sum == 0.0F && faulty(Fault::kMergeMaximumFloor)) sum = 1.0F;
   for (std::int64_t s = 0; s < p.parts; ++s) {
     if (any && call.is_empty(call.lse(s, row)) && !faulty(Fault::kEmptyPartMultiplied)) continue;
@@ -57,7 +59,8 @@ void merge(const MergeCall& call, std::int64_t row, std::vector<float>& weights,
     for (std::int64_t c = 0; c < p.dim_v; ++c) o[static_cast<std::size_t>(c)] += share * call.o(s, row, c);
   }
   if (faulty(Fault::kMergedSumRange))
-    for (float& x : o) x = ranged(Format::kFp16, x * sum) == x * sum ? x : kInfinity;
+    for (float& x : o)
+      if (const float before = ranged(Format::kFp16, x * sum); before == kInfinity || before == -kInfinity) x = before;
   call.store(row, o.data(), m + (two ? log2_f32(sum) : log_f32(sum)));
 }
 

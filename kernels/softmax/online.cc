@@ -2,7 +2,9 @@
 #include <algorithm>
 #include <array>
 
+#include "kernels/coarse.h"
 #include "kernels/fault.h"
+#include "kernels/narrow.h"
 #include "kernels/numeric.h"
 #include "kernels/softmax/call.h"
 
@@ -39,11 +41,12 @@ class OnlineRow {
   OnlineRow(const SoftmaxParams& params, bool other_order)
       : params_(params), folded_(folds(params)), other_order_(other_order) {
     magnitude_ = params.scale < 0 ? -params.scale : params.scale;
-    c_ = folded_ ? magnitude_ * kLog2e : kLog2e;
+    const float log2e = faulty(Fault::kLog2eInBf16) ? narrowed(Format::kBf16, kLog2e) : kLog2e;
+    c_ = folded_ ? magnitude_ * log2e : log2e;
   }
 
   void start(SoftmaxInput& in) {
-    m_ = faulty(Fault::kOnlineMaximumFloor) ? -1e4F : -kInfinity;
+    m_ = -kInfinity;
     l_ = {};
     for (std::size_t j = 0; j < in.x.size(); ++j) {
       if (folded_)
@@ -63,6 +66,7 @@ class OnlineRow {
     }
     const bool guarded = !faulty(Fault::kEmptyStepUnguarded);
     if (m == -kInfinity && guarded) return;
+    if (faulty(Fault::kOnlineMaximumFloor)) m = max_keeping_nan(m, -1e4F);
     const float alpha = m_ == -kInfinity && guarded ? 0.0F : exp2_f32((m_ - m) * c_);
     if (!faulty(Fault::kSumNotRescaled))
       for (float& lane : l_) lane *= alpha;
@@ -72,7 +76,10 @@ class OnlineRow {
   }
 
   bool empty() const { return m_ == -kInfinity; }
-  float weight(float x) const { return exp2_f32(folded_ ? fma_f32(x, c_, -(m_ * c_)) : (x - m_) * c_); }
+  float weight(float x) const {
+    const float y = folded_ ? fma_f32(x, c_, -(m_ * c_)) : (x - m_) * c_;
+    return faulty(Fault::kTableExponentials) ? exp2_table_f32(y) : exp2_f32(y);
+  }
   float sum() const { return other_order_ ? (l_[0] + l_[3]) + (l_[1] + l_[2]) : (l_[0] + l_[1]) + (l_[2] + l_[3]); }
   /// The maximum in natural units.
   float maximum() const { return folded_ && !empty() ? m_ * magnitude_ : m_; }

@@ -59,8 +59,10 @@ void softmax(const SoftmaxCall& call, std::int64_t row, SoftmaxInput& in, std::v
   for (std::size_t j = 0; j < n; ++j) {
     if (in.keep[j] == 0) continue;
     const bool twice = faulty(Fault::kRowShiftRoundedTwice);
-    p[j] = exp2_f32(twice ? fma_f32(in.x[j], kLog2e, -(m * kLog2e)) : (in.x[j] - m) * kLog2e);
+    const bool unshifted = faulty(Fault::kLastTileUnshifted) && j / 64 == (n - 1) / 64;
+    p[j] = exp2_f32(twice ? fma_f32(in.x[j], kLog2e, -(m * kLog2e)) : (unshifted ? in.x[j] : in.x[j] - m) * kLog2e);
     l += p[j];
+    if (faulty(Fault::kRowSumInBf16)) l = narrowed(Format::kBf16, l);
   }
   for (float& y : p) y /= l;
   call.store_y(row, p.data());

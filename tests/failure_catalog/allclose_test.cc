@@ -17,7 +17,8 @@ struct Scene {
   Tensor output;
   void add(double value, double mid, ClassSet classes = kNumber, double radius = 0) {
     const auto at = static_cast<std::int64_t>(truth.element.size());
-    truth.layout = {.role = "o", .format = Format::kFp64, .shape = {at + 1}, .strides = {1}, .offset = 0, .storage = at + 1};
+    truth.layout = {
+        .role = "o", .format = Format::kFp64, .shape = {at + 1}, .strides = {1}, .offset = 0, .storage = at + 1};
     truth.element.push_back(at);
     truth.row.push_back(0);
     truth.mid.push_back(mid);
@@ -79,7 +80,7 @@ TEST(AllcloseTest, ElementsWithoutOneTrueValueAreLeftOutAndCounted) {
 TEST(AllcloseTest, TheWorstElementIsTheOneThatUsesMostOfItsTolerance) {
   Scene scene;
   scene.add(1.0, 1.0);
-  scene.add(0.02, 0.0);    // 2 of atol 0.01
+  scene.add(0.02, 0.0);     // 2 of atol 0.01
   scene.add(103.0, 100.0);  // 3 of 1.01
   scene.add(0.0, 0.0);
   const Allclose result = scene.judge(0.01, 0.01);

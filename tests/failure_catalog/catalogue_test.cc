@@ -1,11 +1,11 @@
 // The catalogue as a whole: every mode has an entry, a witness and a mutant; the mutant is named on the witness and the
 // correct kernel is clean there; mutants without a mode are found all the same.
+#include <gtest/gtest.h>
+
 #include <algorithm>
 #include <fstream>
 #include <map>
 #include <string>
-
-#include <gtest/gtest.h>
 
 #include "cases/file_source.h"
 #include "failure_catalog/mode.h"
@@ -95,16 +95,19 @@ TEST_F(Catalogue, NoCorrectKernelFailsOnAWitness) {
       }
 }
 
-TEST_F(Catalogue, AMutantsModeIsNamedWhereverItFails) {
+TEST_F(Catalogue, AMutantsModeIsNamedWhereItFailsFirst) {
+  constexpr int kEnough = 3;  // failing cases of a mutant: fresh ones are drawn in tests of their own
   const std::vector<Case> smoke = suite_cases("smoke");
   for (const KernelIdentity& mutant : mutants()) {
     if (mutant.expects.empty()) continue;
+    int failing = 0;
     for (const Case& c : smoke) {
       if (!takes(mutant, c)) continue;
       const Record record = run_case(c, mutant.name, *mutants_, Level::kT1, kTwice);
       if (!failed(record)) continue;
       EXPECT_EQ(record.verdict.mode, mutant.expects)
           << mutant.name << " " << record.case_line << ": " << record.verdict.evidence;
+      if (++failing == kEnough) break;
     }
   }
 }

@@ -132,7 +132,8 @@ const std::vector<Planted>& planted() {
        {"softmax rows={3..9} n={10..100} dtype=fp32 lse={none|e} mask=bool mask.data=keep(0.5)@{s} "
         "x=normal(1,{-90000..-11000})@{s}"}},
       {"softmax_online_fp32_false_max",
-       {"softmax rows={3..9} n={10..200} dtype=fp32 lse={none|e} x=normal(1,{-90000..-11000})@{s}"}},
+       {"softmax rows={3..9} n={10..200} dtype=fp32 lse={none|e} x=normal(1,{-90000..-11000})@{s}",
+        "softmax rows={3..9} n={10..99} dtype=fp32 steps={5..20} x=normal(20,{-10200..-10000})@{s}"}},
       {"merge_two_pass_fp32_false_max",
        {"merge parts={2..6} rows={3..9} dv={8..40} dtype=fp32 o_parts=normal@{s} "
         "lse_parts=normal(1,{-90000..-11000})@{s}"}},

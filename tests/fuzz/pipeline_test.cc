@@ -54,6 +54,15 @@ TEST(Pipeline, ASoundRunIsCleanAndItsRecordIsComplete) {
   EXPECT_TRUE(record.sampled_rows.empty());
 }
 
+TEST(Pipeline, ACutBetweenTwoSplitsIsPartOfTheDeclaration) {
+  const Case c = parse_case("attention hq=2 sq=5 skv=600 prefix=70");
+  SpoiledRunner declared([](RunOutcome&) {}), elsewhere([](RunOutcome& outcome) { outcome.declared.split_at = 0; });
+  const Record record = run_case(c, "cascade_bf16", declared, Level::kT2);
+  EXPECT_EQ(record.verdict.kind, CaseVerdict::kClean) << record.verdict.evidence;
+  EXPECT_EQ(record.bound_level, "T2");
+  EXPECT_EQ(run_case(c, "cascade_bf16", elsewhere).verdict.level, "fail_t1");
+}
+
 TEST(Pipeline, RunsWithoutOutputsKeepTheirReason) {
   for (const auto& [status, kind] : {std::pair{RunStatus::kSkipped, CaseVerdict::kSkipped},
                                      std::pair{RunStatus::kCrashed, CaseVerdict::kCrashed},

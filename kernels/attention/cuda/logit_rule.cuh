@@ -14,7 +14,7 @@ template <bool kGeneral>
 class LogitRule {
  public:
   __device__ LogitRule(const ForwardParams& p, const RowBand& band, int batch, int head) {
-    const float size = fabsf(p.scale);
+    const float size = faulty(DeviceFault::kScaleOff) ? fabsf(p.scale) * 1.001F : fabsf(p.scale);
     // For a scale of 0 every x is 0, whatever c; but c must leave masked keys, -inf, where they are.
     c_ = size == 0.0F ? 1.0F : static_cast<float>(static_cast<double>(size) * 0x1.71547652b82fep+0);
     scale_ = size;

@@ -19,7 +19,7 @@ struct OnlineRows {
   __device__ __forceinline__ OnlineRows() {
 #pragma unroll
     for (int r = 0; r < kRows; ++r) {
-      m[r] = -kInfinity;
+      m[r] = faulty(DeviceFault::kFalseMax) ? -5e4F : -kInfinity;
       l[r] = 0.0F;
     }
 #pragma unroll
@@ -68,7 +68,9 @@ __device__ __forceinline__ void mask_scores(typename S::Scores& x, const RowBand
     for (int n = 0; n < S::kKeys / 8; ++n)
 #pragma unroll
       for (int e = 0; e < 2; ++e)
-        if (n * 8 + e < first || n * 8 + e >= end) x[r / 2][n][r % 2 * 2 + e] = -kInfinity;
+        if (n * 8 + e < first || n * 8 + e >= end)
+          x[r / 2][n][r % 2 * 2 + e] =
+              faulty(DeviceFault::kGhostKey) && key + n * 8 + e == band.kv_len() ? 0.0F : -kInfinity;
   }
 }
 
@@ -104,11 +106,14 @@ __device__ __forceinline__ bool raise_maxima(OnlineRows<S>& rows, typename S::Sc
       }
     if constexpr (Numerics::kAsksForSmall) small = small || !(squares < 126.0F * 126.0F);
     const float alpha = exp2_kept(__fmul_rn(__fsub_rn(before, max), rule.unit()));
-    rows.l[r] = __fmul_rn(rows.l[r], alpha);
+    if (!faulty(DeviceFault::kSumNotRescaled)) rows.l[r] = __fmul_rn(rows.l[r], alpha);
+    if (faulty(DeviceFault::kSumInBf16)) rows.l[r] = bf16_rounded(rows.l[r]);
+    if (faulty(DeviceFault::kAccumulatorNotRescaled)) continue;
+    const float beta = faulty(DeviceFault::kAlphaInBf16) ? bf16_rounded(alpha) : alpha;
 #pragma unroll
     for (int n = 0; n < S::kDim / 8; ++n)
 #pragma unroll
-      for (int e = 0; e < 2; ++e) rows.o[r / 2][n][r % 2 * 2 + e] = __fmul_rn(rows.o[r / 2][n][r % 2 * 2 + e], alpha);
+      for (int e = 0; e < 2; ++e) rows.o[r / 2][n][r % 2 * 2 + e] = __fmul_rn(rows.o[r / 2][n][r % 2 * 2 + e], beta);
   }
   return Numerics::kAsksForSmall ? __any_sync(0xffffffffU, small) : Numerics::kSmallPossible;
 }
@@ -128,7 +133,9 @@ __device__ __forceinline__ void weigh_values(OnlineRows<S>& rows, const typename
         const float p0 = Numerics::template weight<kSmall>(pair[r % 2 * 2], half);
         const float p1 = Numerics::template weight<kSmall>(pair[r % 2 * 2 + 1], half);
         rows.l[r] = __fadd_rn(__fadd_rn(rows.l[r], p0), p1);
-        a[r / 2][half * 2 + r % 2] = S::Element::pack(p0, p1);
+        a[r / 2][half * 2 + r % 2] = faulty(DeviceFault::kTruncatedP)
+                                         ? S::Element::pack(bf16_truncated(p0), bf16_truncated(p1))
+                                         : S::Element::pack(p0, p1);
       }
     multiply_values<S>(rows.o, a, v + group * 16 * S::kDim * 2);
   }

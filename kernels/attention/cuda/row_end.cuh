@@ -1,6 +1,7 @@
 // The end of a row on the device: sink, LSE, empty rows; kernels/attention/row_end.cc step for step.
 #pragma once
 
+#include "kernels/attention/cuda/device_fault.cuh"
 #include "kernels/attention/cuda/forward_params.h"
 #include "kernels/attention/cuda/scalar.cuh"
 
@@ -31,7 +32,9 @@ __device__ inline RowEnd end_row(const ForwardParams& p, float max, float max_lo
       }
     }
   }
-  end.lse = p.lse_base == LseBase::kTwo ? __fadd_rn(lse_max_log2, log2f(lse_sum)) : __fadd_rn(lse_max, logf(lse_sum));
+  end.lse = p.lse_base == LseBase::kTwo     ? __fadd_rn(lse_max_log2, log2f(lse_sum))
+            : faulty(DeviceFault::kLseBase) ? __fadd_rn(lse_max, log2f(lse_sum))
+                                            : __fadd_rn(lse_max, logf(lse_sum));
   return end;
 }
 

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 
+#include "kernels/attention/cuda/device_fault.cuh"
 #include "kernels/attention/cuda/forward_params.h"
 
 namespace assay::cuda {
@@ -22,7 +23,10 @@ __device__ __forceinline__ Span span_of(const Lengths& lengths, int batch) {
 class RowBand {
  public:
   __device__ RowBand(const ForwardParams& p, int q_len, int kv_len)
-      : offset_(p.align == Align::kTopLeft ? 0 : kv_len - q_len), kv_len_(kv_len), band_(p.band) {}
+      : offset_(p.align == Align::kTopLeft ? 0 : kv_len - q_len), kv_len_(kv_len), band_(p.band) {
+    if (faulty(DeviceFault::kMaskShifted) && band_.end < BandLimits::kUnbounded) ++band_.end;
+    if (faulty(DeviceFault::kLastKeyDropped) && kv_len_ > 1) --kv_len_;
+  }
 
   __device__ __forceinline__ int first(int query) const { return max(0, position(query) + band_.first); }
   __device__ __forceinline__ int end(int query) const { return min(kv_len_, position(query) + band_.end); }

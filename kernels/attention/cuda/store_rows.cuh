@@ -39,6 +39,7 @@ __device__ __forceinline__ void store_rows(const ForwardParams& p, const OnlineR
 #pragma unroll 1
   for (int i = lane; i < S::kWarpRows * kChunks; i += 32) {
     const int row = i / kChunks, channel = i % kChunks * kChunk;
+    if (faulty(DeviceFault::kUnwrittenRow) && place.q_len > 1 && place.first + row == place.q_len - 1) continue;
     if (place.first + row < place.q_len && channel < p.dim_v)
       store_channels(p, place.element(p.o_at, place.first + row) + channel, p.dim_v - channel,
                      staged + row * kStagedRow<S::kDim> + channel);

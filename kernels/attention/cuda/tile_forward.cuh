@@ -30,7 +30,7 @@ __global__ void __launch_bounds__(S::kThreads, S::kBlocks) tile_forward(const __
   extern __shared__ __align__(1024) unsigned char shared[];
   const std::uint32_t q_tile = shared_address(shared), k_tiles = q_tile + S::kQueryBytes,
                       v_tiles = k_tiles + 2 * S::kTileBytes;
-  const int kv_head = tile.head / (p.heads_q / p.heads_kv);
+  const int kv_head = faulty(DeviceFault::kWrongKvHead) ? tile.head % p.heads_kv : tile.head / (p.heads_q / p.heads_kv);
   const auto copier = [&](const void* data, const TokenStrides& at, int head, std::int64_t start, int dim) {
     return RowCopier<S::kDim, S::kThreads>(
         static_cast<const std::uint16_t*>(data) + tile.batch * at.batch + head * at.head + start * at.row, at.row, dim,
@@ -41,7 +41,10 @@ __global__ void __launch_bounds__(S::kThreads, S::kBlocks) tile_forward(const __
 
   // Key tiles from the first to the last that some row of the block may see.
   const int block_last = min(tile.first + S::kRows, queries.len) - 1;
-  const int low = band.first(tile.first) / S::kKeys, high = (band.end(block_last) + S::kKeys - 1) / S::kKeys;
+  const int low = band.first(tile.first) / S::kKeys;
+  int high = (band.end(block_last) + S::kKeys - 1) / S::kKeys;
+  if (faulty(DeviceFault::kTailTileSkipped) && high - low > 1 && keys.len % S::kKeys != 0 && high * S::kKeys > keys.len)
+    --high;
   const int count = max(0, high - low), start = Numerics::kBackward ? high - 1 : low,
             step = Numerics::kBackward ? -1 : 1;
   const auto copy_tile = [&](int n) {

@@ -2,6 +2,7 @@
 #include "oracle/ops/attention/counterfactual.h"
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 
 #include "oracle/exp64.h"
@@ -35,13 +36,13 @@ const HeadOperands& Counterfactual::operands(std::int64_t batch, std::int64_t kv
   return head;
 }
 
-const std::vector<double>& Counterfactual::scores(const AttentionRow& row, std::int64_t kv_head) {
-  const auto found = scores_.find({row.batch, row.head, row.query, kv_head});
+const std::vector<double>& Counterfactual::scores(const AttentionRow& row, std::int64_t q_head, std::int64_t kv_head) {
+  const auto found = scores_.find({row.batch, q_head, row.query, kv_head});
   if (found != scores_.end()) return found->second;
   if (score_bytes_ > kMostBytes) scores_.clear(), score_bytes_ = 0;
-  std::vector<double>& score = scores_[{row.batch, row.head, row.query, kv_head}];
+  std::vector<double>& score = scores_[{row.batch, q_head, row.query, kv_head}];
   q_.resize(static_cast<std::size_t>(problem_.params().dim_qk));
-  problem_.load_q(row, q_);
+  problem_.load_q({row.batch, q_head, row.query}, q_);
   head_scores(operands(row.batch, kv_head), q_, score, magnitude_);
   score_bytes_ += score.size() * sizeof(double);
   return score;
@@ -50,7 +51,8 @@ const std::vector<double>& Counterfactual::scores(const AttentionRow& row, std::
 std::vector<double> Counterfactual::logits(const AttentionRow& row, const std::vector<std::int32_t>& keys,
                                            const Hypothesis& hypothesis) {
   const std::int64_t own = problem_.kv_head(row.head);
-  const std::vector<double>& score = scores(row, hypothesis.k_head >= 0 ? hypothesis.k_head : own);
+  const std::vector<double>& score = scores(row, hypothesis.q_head >= 0 ? hypothesis.q_head : row.head,
+                                            hypothesis.k_head >= 0 ? hypothesis.k_head : own);
   head_ = &operands(row.batch, own);
   std::vector<double> x(keys.size());
   for (std::size_t i = 0; i < keys.size(); ++i)
@@ -63,8 +65,8 @@ RowOutput Counterfactual::mix(const AttentionRow& row, const std::vector<std::in
                               const Hypothesis& hypothesis) {
   const AttentionParams& p = problem_.params();
   const auto dv = static_cast<std::size_t>(p.dim_v);
-  const HeadOperands& head =
-      operands(row.batch, hypothesis.v_head >= 0 ? hypothesis.v_head : problem_.kv_head(row.head));
+  const std::int64_t v_head = hypothesis.v_head >= 0 ? hypothesis.v_head : problem_.kv_head(row.head);
+  const HeadOperands& head = operands(row.batch, v_head);
   const double sink = hypothesis.sink ? problem_.sink(row) : -kInfinity;
   RowOutput out{std::vector<double>(dv, 0.0), 0, std::vector<double>(dv, 0.0)};
   double l = hypothesis.ghosts == 0 ? 0 : hypothesis.ghosts * exp64(hypothesis.ghost_logit - frame);
@@ -84,14 +86,37 @@ RowOutput Counterfactual::mix(const AttentionRow& row, const std::vector<std::in
     out.o[c] = out.o[c] / all * hypothesis.output_gain;
     out.spread[c] /= all * all;
   }
+  if (!head.special_v.empty()) add_special(row, head, v_head, keys, numerator, out);
   out.lse = frame + log64(p.sink == Sink::kInLse ? all : l);
   if (p.lse == LseBase::kTwo) out.lse /= 0x1.62e42fefa39efp-1;
   return out;
 }
 
+/// Values that are no numbers, which the operands hold as zeros.
+void Counterfactual::add_special(const AttentionRow& row, const HeadOperands& head, std::int64_t v_head,
+                                 const std::vector<std::int32_t>& keys, std::span<const double> numerator,
+                                 RowOutput& out) {
+  std::vector<double> v(out.o.size());
+  out.or_nan.assign(out.o.size(), false);
+  for (const std::int32_t key : head.special_v) {
+    problem_.load_v(row.batch, v_head, key, v);
+    const auto found = std::lower_bound(keys.begin(), keys.end(), key);
+    const bool taken = found != keys.end() && *found == key;
+    for (std::size_t c = 0; c < v.size(); ++c) {
+      if (std::isfinite(v[c])) continue;
+      if (taken) out.o[c] += v[c] * numerator[static_cast<std::size_t>(found - keys.begin())];
+      out.or_nan[c] = true;
+    }
+  }
+}
+
 RowOutput Counterfactual::attend(const AttentionRow& row, const std::vector<std::int32_t>& keys,
                                  const Hypothesis& hypothesis) {
   std::vector<double> x = logits(row, keys, hypothesis);
+  if (std::any_of(x.begin(), x.end(), [](double logit) { return std::isnan(logit); })) {
+    const double nan = std::numeric_limits<double>::quiet_NaN();
+    return {std::vector<double>(static_cast<std::size_t>(problem_.params().dim_v), nan), nan};
+  }
   double m = hypothesis.sink ? problem_.sink(row) : -kInfinity;
   if (hypothesis.ghosts > 0) m = std::max(m, hypothesis.ghost_logit);
   for (const double logit : x) m = std::max(m, logit);

@@ -23,6 +23,7 @@ struct Hypothesis {
   /// What became of the natural logit x of a key.
   std::function<double(std::int32_t key, double x)> see_logit = nullptr;
   std::int64_t k_head = -1, v_head = -1;  ///< kv head whose keys, values it read; -1: the row's own
+  std::int64_t q_head = -1;               ///< query head whose q it read
   double ghosts = 0, ghost_logit = 0;     ///< further keys of that logit and of value 0
   double output_gain = 1;                 ///< multiplies o
 };
@@ -40,7 +41,8 @@ class Counterfactual {
   RowOutput attend(const AttentionRow& row, const std::vector<std::int32_t>& keys, const Hypothesis& hypothesis = {});
 
   /// Numerator and denominator apart: o = sum n_j w_j / (sum d_j + e^(sink - frame) + ghosts), LSE = frame + log of the
-  /// denominator; n and d parallel to keys, relative to e^frame; w_j = v_scale_j v_j.
+  /// denominator. A NaN or infinity among the values of these keys shows in its channel, one of another key in
+  /// `or_nan`; a NaN logit makes the row NaN. n and d parallel to keys, relative to e^frame; w_j = v_scale_j v_j.
   RowOutput mix(const AttentionRow& row, const std::vector<std::int32_t>& keys, std::span<const double> numerator,
                 std::span<const double> denominator, double frame, const Hypothesis& hypothesis = {});
 
@@ -52,11 +54,14 @@ class Counterfactual {
  private:
   double logit(const AttentionRow& row, std::int32_t key, double score, const Hypothesis& hypothesis) const;
   const HeadOperands& operands(std::int64_t batch, std::int64_t kv_head);
-  const std::vector<double>& scores(const AttentionRow& row, std::int64_t kv_head);
+  const std::vector<double>& scores(const AttentionRow& row, std::int64_t q_head, std::int64_t kv_head);
+  void add_special(const AttentionRow& row, const HeadOperands& head, std::int64_t v_head,
+                   const std::vector<std::int32_t>& keys, std::span<const double> numerator, RowOutput& out);
 
   const AttentionProblem& problem_;
   std::map<std::pair<std::int64_t, std::int64_t>, HeadOperands> heads_;
-  std::map<std::tuple<std::int64_t, std::int64_t, std::int64_t, std::int64_t>, std::vector<double>> scores_;
+  std::map<std::tuple<std::int64_t, std::int64_t, std::int64_t, std::int64_t>, std::vector<double>>
+      scores_;  ///< by batch, query head, query, kv head
   std::size_t head_bytes_ = 0, score_bytes_ = 0;
   const HeadOperands* head_ = nullptr;
   std::vector<double> q_, magnitude_;
