@@ -150,14 +150,16 @@ std::optional<bool> proven(const Scene& scene, const std::vector<Row>& rows, con
   return (law.finite_is_enough ? low->finite : !low->fails) && !high->finite;
 }
 
-/// Every rejected element is infinite, NaN or zero, or belongs to a row whose largest logit is extreme anyway.
+/// Every rejected element is not finite, or belongs to a row whose largest logit is extreme.
 std::optional<Diagnosis> detect(const Scene& scene) {
   const std::vector<std::size_t> bad = failing_rows(scene.measurement);
   bool overflown = !bad.empty();
   for_each_rejected(scene, [&](std::size_t k, std::size_t i, std::uint64_t code) {
-    const double largest =
-        scene.evaluation.truth.rows[static_cast<std::size_t>(scene.evaluation.truth.outputs[k].row[i])].max_logit;
-    overflown = overflown && std::abs(largest) > kBottom - 12 && code != canary_code(scene.outputs[k].layout.format);
+    const OutputTruth& truth = scene.evaluation.truth.outputs[k];
+    const double largest = scene.evaluation.truth.rows[static_cast<std::size_t>(truth.row[i])].max_logit;
+    const Format format = truth.layout.format;
+    overflown =
+        overflown && (!is_finite(format, code) || std::abs(largest) > kBottom - 12) && code != canary_code(format);
   });
   if (!overflown) return std::nullopt;
   const std::vector<Row> rows = rows_of(scene);
