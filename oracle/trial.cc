@@ -200,11 +200,11 @@ void Trial::add(const Sampled& row, const std::optional<RowOutput>& prediction, 
         explained = std::isnan(e.value) ? std::isnan(p) || or_nan : e.value == p;
         after = explained ? 0 : kCap * kCap;
       } else {
-        // Against the replay, whose rounding a small fault leaves alone, or against the exact prediction.
-        const double direct = e.value - p, replayed = e.number ? e.value - e.centre - d : direct;
-        const double residual = std::abs(direct) < std::abs(replayed) ? direct : replayed;
+        const double direct = e.value - p, residual = e.number ? e.value - e.centre - d : direct;
         after = square(residual / e.unit);
         explained = std::abs(residual) <= std::max(kWithin * sigma, e.slack);
+        // A row that lost all its keys has none of the rounding that the replay holds.
+        if (!explained && p == 0 && direct == 0) explained = true, after = 0;
       }
     }
     fit.log_before += log64(1 + before);
