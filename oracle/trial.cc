@@ -200,15 +200,13 @@ void Trial::add(const Sampled& row, const std::optional<RowOutput>& prediction, 
         explained = std::isnan(e.value) ? std::isnan(p) || or_nan : e.value == p;
         after = explained ? 0 : kCap * kCap;
       } else {
-        const double direct = e.value - p, residual = e.number ? e.value - e.centre - d : direct;
+        // Against the replay, whose rounding a small fault leaves alone, or against the exact prediction.
+        const double direct = e.value - p, replayed = e.number ? e.value - e.centre - d : direct;
+        const double residual = std::abs(direct) < std::abs(replayed) ? direct : replayed;
         after = square(residual / e.unit);
         explained = std::abs(residual) <= std::max(kWithin * sigma, e.slack);
-        // A row that lost all its keys has none of the rounding that the replay holds.
-        if (!explained && p == 0 && direct == 0) explained = true, after = 0;
       }
     }
-    fit.log_before += log64(1 + before);
-    fit.log_after += log64(1 + after);
     fit.before += capped(before);
     if (!e.rejected) fit.quiet_before += capped(before);
     fit.after += capped(after);
@@ -253,7 +251,18 @@ FitAt Trial::fit(const PredictAt& predict, const Parameter& parameter) const {
     for (std::size_t n = 0; n < std::min(rows, rows_.size()); ++n) add(samples_[n], predict(rows_[n], t), fit);
     return fit;
   };
-  const auto log_cost = [&](double t) { return at_rows(t, few).log_after; };
+  // sum of log(1 + r^2): a search can follow it from afar, where the capped squares of an LSE are flat.
+  const auto log_cost = [&](double t) {
+    const Fit fit = at_rows(t, few);
+    double sum = 0;
+    std::size_t next = 0;
+    for (std::size_t n = 0; n < few; ++n)
+      for (const Element& e : samples_[n].elements) {
+        const double r = (e.value - e.centre - fit.predicted[next++]) / e.unit;
+        if (e.number && std::isfinite(r)) sum += log64(1 + square(r));
+      }
+    return sum;
+  };
   const int points = parameter.whole ? static_cast<int>(parameter.high - parameter.low) + 1 : parameter.grid;
   const double step = points > 1 ? (parameter.high - parameter.low) / (points - 1) : 0;
   double best = parameter.low, least = kInf;
@@ -276,6 +285,29 @@ FitAt Trial::fit(const PredictAt& predict, const Parameter& parameter) const {
       }
     }
     if (std::min(at_a, at_b) < least) best = at_a <= at_b ? a : b;
+    // Gauss-Newton: the LSE, where there is one, knows the value far better than the search.
+    const auto residuals = [&](double t) {
+      std::vector<double> r = at_rows(t, few).predicted;
+      std::size_t next = 0;
+      for (std::size_t n = 0; n < few; ++n)
+        for (const Element& e : samples_[n].elements) {
+          const double at = (e.value - e.centre - r[next]) / e.unit;
+          r[next++] = e.number && std::isfinite(at) ? at : 0;
+        }
+      return r;
+    };
+    for (int n = 0; n < 6; ++n) {
+      const double h = 1e-3 * step;
+      const std::vector<double> here = residuals(best), there = residuals(best + h);
+      double slope = 0, along = 0;
+      for (std::size_t i = 0; i < here.size(); ++i) {
+        const double d = (there[i] - here[i]) / h;
+        slope += d * d, along += d * here[i];
+      }
+      const double next = slope > 0 ? std::clamp(best - along / slope, parameter.low, parameter.high) : best;
+      if (next == best || log_cost(next) >= log_cost(best)) break;
+      best = next;
+    }
   }
   FitAt result{fit([&](std::size_t row) { return predict(row, best); }), best, 0};
   // An estimate from few rows may still be too coarse for the LSE.

@@ -35,8 +35,7 @@ struct Fit {
   std::int64_t quiet_explained = 0;  ///< no error predicted where there is none
   double before = 0, after = 0;      ///< sum of squared residuals in units of noise, without and with the hypothesis
   double expected = 0;               ///< of a perfect hypothesis, at most: noise is estimated from above
-  double log_before = 0, log_after = 0;          ///< sums of log(1 + r^2): what a search can follow from afar
-  double quiet_before = 0;                       ///< the share of `before` that elements have which no level rejects
+  double quiet_before = 0;           ///< the share of `before` that elements have which no level rejects
   std::int64_t loud_lse = 0, lse_explained = 0;  ///< of the loud ones, those of outputs behind the first
   std::vector<double> predicted = {};            ///< d per sampled element; NaN: a class
   /// Of the output that is explained worse.
