@@ -200,11 +200,11 @@ void Trial::add(const Sampled& row, const std::optional<RowOutput>& prediction, 
         explained = std::isnan(e.value) ? std::isnan(p) || or_nan : e.value == p;
         after = explained ? 0 : kCap * kCap;
       } else {
-        // Against the replay, whose rounding a small fault leaves alone, or against the exact prediction.
-        const double direct = e.value - p, replayed = e.number ? e.value - e.centre - d : direct;
-        const double residual = std::abs(direct) < std::abs(replayed) ? direct : replayed;
+        const double direct = e.value - p, residual = e.number ? e.value - e.centre - d : direct;
         after = square(residual / e.unit);
         explained = std::abs(residual) <= std::max(kWithin * sigma, e.slack);
+        // A row that lost all its keys has none of the rounding that the replay holds.
+        if (!explained && p == 0 && direct == 0) explained = true, after = 0;
       }
     }
     fit.before += capped(before);
@@ -285,16 +285,18 @@ FitAt Trial::fit(const PredictAt& predict, const Parameter& parameter) const {
       }
     }
     if (std::min(at_a, at_b) < least) best = at_a <= at_b ? a : b;
-    // Gauss-Newton: the LSE, where there is one, knows the value far better than the search.
+    // Gauss-Newton on the LSE alone, where the value shows in it: it knows the value far better than o, whose P may
+    // round to the other side at any step, so that its cost has no slope to follow.
     const auto residuals = [&](double t) {
-      std::vector<double> r = at_rows(t, few).predicted;
+      const std::vector<double> predicted = at_rows(t, few).predicted;
+      std::vector<double> lse;
       std::size_t next = 0;
       for (std::size_t n = 0; n < few; ++n)
         for (const Element& e : samples_[n].elements) {
-          const double at = (e.value - e.centre - r[next]) / e.unit;
-          r[next++] = e.number && std::isfinite(at) ? at : 0;
+          const double r = (e.value - e.centre - predicted[next++]) / e.unit;
+          if (e.kind == Kind::kLse) lse.push_back(e.number && std::isfinite(r) ? r : 0);
         }
-      return r;
+      return lse;
     };
     for (int n = 0; n < 6; ++n) {
       const double h = 1e-3 * step;
@@ -321,7 +323,8 @@ FitAt Trial::fit(const PredictAt& predict, const Parameter& parameter) const {
     const double curvature = (left - 2 * at + right) / (arm * arm);
     if (!(curvature > 0)) break;
     const double move = (left - right) / (2 * arm * curvature);
-    if (std::abs(move) <= arm) result.value = std::clamp(result.value + move, parameter.low, parameter.high);
+    const double next = std::clamp(result.value + move, parameter.low, parameter.high);
+    if (std::abs(move) <= arm && cost(next) < at) result.value = next;
     result.standard_error = std::sqrt(2 / curvature * std::max(1.0, at / result.fit.expected));
     arm = std::max(result.standard_error, std::abs(result.value) * 1e-12);
   }
