@@ -21,6 +21,12 @@ void attention(Deviations& all) {
     all.add(Deviation{.last_part = true}, "o is that of the last split alone");
     all.add(Deviation{.empty_counted = true}, "splits without keys weigh as ones of LSE 0 and O 0");
   }
+  if (all.structure().splits == 1) {
+    const std::string one = "a single split, merged like several, hands over its LSE ";
+    all.add(Deviation{.merges_one = true, .part_lse_factor = 1 / kLn2}, one + "of base 2 that is read as natural", 0.3);
+    all.add(Deviation{.merges_one = true, .part_lse_factor = kLn2}, one + "times ln 2", 0.3);
+    all.add(Deviation{.merges_one = true, .part_lse_factor = 0}, one + "as 0", 0.3);
+  }
   if (p.lse != LseBase::kNone) {
     const bool two = p.lse == LseBase::kTwo;
     all.add(Deviation{.lse_factor = two ? kLn2 : 1 / kLn2},

@@ -152,7 +152,7 @@ std::optional<RowOutput> KernelReplay::row(std::size_t index, const Deviation& d
     for (int s = 0; s < a_.splits; ++s)
       parts.push_back(walk(row, d, std::min(s * share, keys), std::min((s + 1) * share, keys)));
   }
-  Part all = a_.splits == 1 ? std::move(parts[0]) : merge(d, parts, sink);
+  Part all = a_.splits == 1 && !d.merges_one ? std::move(parts[0]) : merge(d, parts, sink);
   if (d.output_truncated)
     for (double& o : all.o) o = round_to(params_.output, o, Rounding::kTowardZero);
   return RowOutput{std::move(all.o), stored(d.lse_store, all.lse * d.lse_factor)};

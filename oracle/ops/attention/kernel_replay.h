@@ -66,6 +66,7 @@ struct Deviation {
   double lse_factor = 1;
   Format lse_store = Format::kFp32;
   // Merge of splits.
+  bool merges_one = false;  ///< a single split is handed to the merge too, as a kernel that splits longer sequences may
   Format part_lse = Format::kFp32, part_o = Format::kFp32;
   double part_lse_factor = 1;  ///< of the LSE that a part hands over
   double merge_base = 1;       ///< ln of the base whose powers LSE differences are

@@ -189,7 +189,7 @@ KernelReplay::Part KernelReplay::walk(const Row& row, const Deviation& d, std::i
       step(row, d, at, std::min(at + tile, end), s);
     }
   }
-  const bool split = a_.splits != 1;
+  const bool split = a_.splits != 1 || d.merges_one;
   const double sink = d.sink ? d.sink(row.sink) : row.sink;
   constexpr double kNone = -std::numeric_limits<double>::infinity();
   return finish(row, d, s, split && !d.sink_in_parts ? kNone : sink, split);
