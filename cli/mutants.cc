@@ -139,7 +139,7 @@ void add_mutants(Verb& app, int& exit_code) {
               "KERNEL=MODE: a plug-in's kernel with a fault of that mode, for the confusion matrix (repeatable)")
       .one_each();
   verb.option("--suite", o->suites,
-              "suite of the matrix (repeatable; default: smoke, probe, edge, adversarial, dense, llm_like)")
+              "suite of the matrix (repeatable; default: smoke, witness, probe, edge, adversarial, dense, llm_like)")
       .one_each();
   verb.option("--cases", o->cases, "cases of each suite for each sound kernel (default 24)").range(1, 100000);
   verb.option("--adversarial", o->adversarial, "distinct adversarial cases for false alarms (default 300)")

@@ -16,7 +16,7 @@
 namespace assay {
 namespace {
 
-constexpr int kSecondLooks = 6;  ///< cases on which a mutant is run again: repeats, warnings, relations
+constexpr int kSecondLooks = 6;  ///< cases on which a mutant is run again for warnings, and for relations
 
 /// One case for one sound kernel and all its mutants.
 struct Item {
@@ -147,8 +147,7 @@ class Matrix {
   void look_again(std::size_t m, Runner& runner) {
     MutantResult& result = results_[m];
     const std::string& name = result.mutant.name;
-    int relations_left = kSecondLooks, repeats_left = result.weakest() ? 0 : 2 * kSecondLooks,
-        warnings_left = kSecondLooks;
+    int relations_left = kSecondLooks, warnings_left = kSecondLooks;
     for (std::size_t i = 0; i < items_.size(); ++i) {
       const auto found =
           std::find_if(cells_[i].begin(), cells_[i].end(), [&](const auto& entry) { return entry.first == m; });
@@ -156,14 +155,14 @@ class Matrix {
       const Cell& cell = found->second;
       const bool quiet = !cell.level || *cell.level == KillLevel::kT2;
       const bool warn = quiet && cell.changed && warnings_left > 0,
-                 repeat = repeats_left > 0 && !items_[i].suite.empty();
+                 repeat = !result.weakest() && !items_[i].suite.empty();  // a survivor is run twice on every case
       const bool relate = relations_left > 0 && relatable(items_[i]);
       if (!warn && !repeat && !relate) continue;
       const Problem problem = materialize(items_[i].c);
       const std::string line = print_case(items_[i].c);
       RepeatedRun run =
           run_repeatedly(runner, name, problem, repeat ? refilled(items_[i].c) : Problem{}, repeat ? 2 : 1);
-      if (repeat && --repeats_left >= 0 && !run.difference.empty()) note(result, KillLevel::kHarness, line);
+      if (repeat && !run.difference.empty()) note(result, KillLevel::kHarness, line);
       if (run.outcome.status != RunStatus::kOk) continue;
       if (warn && --warnings_left >= 0) {
         ++result.looked_at;

@@ -16,8 +16,9 @@
 namespace assay {
 
 struct KillOptions {
-  std::vector<std::string> suites{"smoke", "probe",   "edge", "adversarial",
-                                  "dense", "llm_like"};  ///< those that exist; "probe" has a level of its own
+  std::vector<std::string> suites{
+      "smoke",       "witness", "probe",   "edge",
+      "adversarial", "dense",   "llm_like"};  ///< those that exist; "probe" has a level of its own
   std::size_t cases = 24;  ///< of each suite and for each sound kernel, evenly spaced among those it takes
   std::uint64_t seed = 1;  ///< of the customary inputs
   unsigned jobs = 1;

@@ -1,4 +1,4 @@
-// Curated suites come from suites/*.txt; edge and adversarial are pairwise covers.
+// Curated suites come from suites/*.txt; edge and adversarial are pairwise covers; the catalogue has cases of its own.
 #include "fuzz/suites.h"
 
 #include <algorithm>
@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 
 #include "cases/file_source.h"
+#include "failure_catalog/mode.h"
 #include "fuzz/pairwise.h"
 #include "oracle/error.h"
 #include "oracle/op.h"
@@ -16,12 +17,13 @@
 namespace assay {
 namespace {
 
-constexpr std::array<SuiteInfo, 10> kSuites{{
+constexpr std::array<SuiteInfo, 11> kSuites{{
     {"smoke", "a few of everything, in seconds"},
     {"edge", "lengths, heads, dims and conventions around their edges: a pairwise cover, and curated cases"},
     {"adversarial", "inputs that break kernels: a pairwise cover of recipe x mask x layout x dtype x length residue"},
     {"dense", "attention only: adversarial values on contiguous tensors, causal and window masks, 16- and 32-bit inputs"},
     {"probe", "exact probes: every key position, ghosts, scale, rescaling, merges, masks, pages, heads, 8 bits"},
+    {"witness", "the cases that come with the catalogue's modes, each with three seeds"},
     {"regimes", "five production shapes, full and causal, rows sampled"},
     {"device", "small cases that reach every device kernel and tail path: for check --sanitize"},
     {"huge", "tensors past 2^31 elements: for a GPU and a host of 64 GB"},
@@ -47,6 +49,18 @@ void add_file(const std::string& file, std::vector<Case>& cases) {
       throw InputError(fmt::format("{}:{}: {}", file, number, error.what()));
     }
   }
+}
+
+/// The witnesses of every mode, each with its own seeds and two shifted sets of them.
+void add_witnesses(std::vector<Case>& cases) {
+  std::vector<Case> written;
+  for (const Mode* mode : all_modes()) add_file(fmt::format("failure_catalog/{}/witness.case", mode->name), written);
+  for (const std::uint64_t shift : {0, 1000, 2000})
+    for (Case c : written) {
+      for (auto& [role, source] : c.sources)
+        if (source.seed != 0) source.seed += shift;
+      cases.push_back(std::move(c));
+    }
 }
 
 /// The recipe that tells most about a case: that of the tensor which decides the weights, unless only another is special.
@@ -77,6 +91,8 @@ std::vector<Case> suite_cases(std::string_view name) {
     }
   } else if (name == "dense") {
     for (const std::string& line : pairwise_lines("attention", name)) cases.push_back(parse_case(line));
+  } else if (name == "witness") {
+    add_witnesses(cases);
   } else {
     add_file(fmt::format("suites/{}.txt", name), cases);
   }
