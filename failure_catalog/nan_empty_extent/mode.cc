@@ -46,6 +46,14 @@ std::vector<Reason> reasons(const Scene& scene, const std::vector<RowExtent>& ex
   if (scene.c.op != "merge" && declared_scale(scene) <= 0)
     all.push_back({"rows with masked keys, whose scores of -inf a scale of at most 0 makes NaN or +inf",
                    [&](std::size_t r) { return facts[r].keys < extents[r].length; }});
+  if (scene.c.op == "attention" && declared_scale(scene) <= 0)
+    for (const std::int64_t tile : {128, 64, 32, 16, 256, 8})
+      all.push_back(
+          {fmt::format(
+               "rows of a length that is no multiple of {}, whose padding a scale of at most 0 makes NaN or +inf "
+               "where it is filled with -inf before",
+               tile),
+           [&, tile](std::size_t r) { return extents[r].length % tile != 0; }});
   if (scene.c.op == "merge") {
     all.push_back({"rows whose first part is empty", [&](std::size_t r) { return is_empty(extents[r], 0, 1); }});
     all.push_back({"rows with an empty part", [&](std::size_t r) { return has_empty_tile(extents[r], 1); }});

@@ -56,4 +56,16 @@ INSTANTIATE_TEST_SUITE_P(
         std::pair("fa2_bf16", "attention b=3 hq=2 sq=20 skv=90 batch=packed q_lens=20,0,7 kv_lens=90,3,0 mask=causal+additive "
                               "lse=none rows=6 pad_rows=2 mask.data=bias(2)@9")));
 
+TEST(Published, FindingsInOtherLibrariesKeepTheirMode) {
+  const std::string published = std::string(ASSAY_SOURCE_DIR) + "/reports/published/";
+  for (const auto& [dump, mode] : {std::pair("2026-11-30-h200/flash_scale_not_positive.safetensors", "nan_empty_extent"),
+                                   std::pair("2026-11-30-h200/cudnn_scale_not_positive.safetensors", "nan_empty_extent"),
+                                   std::pair("2026-11-30-h200/cudnn_masked_row.safetensors", "mask_edge"),
+                                   std::pair("2026-11-29-h200/cudnn_bf16_subnormal_v.safetensors --as fa2_bf16", "subnormal_flush")}) {
+    const json judged = json_of("judge --json " + published + dump);
+    EXPECT_EQ(judged.at("verdict").at("kind"), "finding") << dump;
+    EXPECT_EQ(judged.at("verdict").at("mode"), mode) << dump;
+  }
+}
+
 }  // namespace
