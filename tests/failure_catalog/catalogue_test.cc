@@ -96,18 +96,18 @@ TEST_F(Catalogue, NoCorrectKernelFailsOnAWitness) {
 }
 
 TEST_F(Catalogue, AMutantsModeIsNamedWhereItFailsFirst) {
-  constexpr int kEnough = 3;  // failing cases of a mutant: fresh ones are drawn in tests of their own
+  constexpr std::size_t kEvery = 4;  // mutants, for the time it takes; `assay mutants --part confusion` asks all of them
   const std::vector<Case> smoke = suite_cases("smoke");
+  std::size_t number = 0;
   for (const KernelIdentity& mutant : mutants()) {
-    if (mutant.expects.empty()) continue;
-    int failing = 0;
+    if (mutant.expects.empty() || ++number % kEvery != 0) continue;
     for (const Case& c : smoke) {
       if (!takes(mutant, c)) continue;
       const Record record = run_case(c, mutant.name, *mutants_, Level::kT1, kTwice);
       if (!failed(record)) continue;
       EXPECT_EQ(record.verdict.mode, mutant.expects)
           << mutant.name << " " << record.case_line << ": " << record.verdict.evidence;
-      if (++failing == kEnough) break;
+      break;
     }
   }
 }

@@ -48,7 +48,7 @@ std::string drawn_for(Dice& dice, const KernelIdentity& mutant) {
 }
 
 TEST(FreshCases, ThePlantedModeIsNamedFirst) {
-  constexpr int kFailing = 4, kTries = 60;
+  constexpr int kFailing = 2, kTries = 60;
   const std::unique_ptr<Runner> runner =
       worker_runner({.command = {ASSAY_MUTANTS_PROGRAM, "worker"}, .deadline = std::chrono::minutes(2)});
   Dice dice(20261130);
