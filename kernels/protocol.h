@@ -14,7 +14,8 @@
 namespace assay {
 
 // One JSON object per line in each direction; a reply carries its request's `id`.
-//   {verb: hello, id, memory_fd, deadline_ms}  -> {id, kernels: [{name, op, summary, expects, mutant, device, dtypes}]}
+//   {verb: hello, id, memory_fd, deadline_ms}  -> {id, kernels: [{name, op, summary, expects, mutant, device, dtypes, base,
+//                                                 fault, report}]}
 //   {verb: run, id, kernel, params, memory, inputs, outputs, fill, bare, deadline_ms}
 //                                              -> {id, status: ok | skipped | crashed, reason, variant, device, broken,
 //                                                  declared, spoiled}; after spoiled: true the worker ends

@@ -257,7 +257,7 @@ TEST(Worker, ThatIsNoWorkerIsAnEnvironmentErrorForTheListAndACrashForACase) {
 
 /// A worker that says hello properly and answers the first run with `reply`.
 std::string liar(const std::string& reply) {
-  return "read a; echo '{\"id\":1,\"kernels\":[{\"name\":\"test_add\",\"op\":\"add\",\"summary\":\"\",\"expects\":\"\","
+  return "read a; echo '{\"id\":1,\"kernels\":[{\"name\":\"test_add\",\"op\":\"add\",\"summary\":\"\",\"expects\":\"\",\"base\":\"\",\"fault\":\"\",\"report\":\"\","
          "\"dtypes\":[],\"mutant\":false,\"device\":false}]}'; read b; printf '%s\\n' '" +
          reply + "'; read c";
 }
