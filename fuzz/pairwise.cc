@@ -11,6 +11,7 @@
 
 #include <fmt/format.h>
 
+#include "fuzz/draw.h"
 #include "oracle/error.h"
 
 namespace assay {
@@ -22,22 +23,6 @@ Plan plan_of(std::string_view op, std::string_view suite) {
   if (op == "merge") return merge_plan(suite);
   throw InputError(fmt::format("suite '{}': op '{}' has no plan of cases", suite, op));
 }
-
-/// splitmix64 over a counter: the same choices everywhere.
-class Choices {
- public:
-  explicit Choices(std::uint64_t seed) : state_(seed) {}
-  std::size_t below(std::size_t n) {
-    state_ += 0x9e3779b97f4a7c15U;
-    std::uint64_t x = state_;
-    x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9U;
-    x = (x ^ (x >> 27)) * 0x94d049bb133111ebU;
-    return static_cast<std::size_t>((x ^ (x >> 31)) % n);
-  }
-
- private:
-  std::uint64_t state_;
-};
 
 using Row = std::vector<std::size_t>;
 using Pair = std::tuple<std::size_t, std::size_t, std::size_t, std::size_t>;
@@ -73,7 +58,7 @@ std::string planned_line(const Plan& plan, std::vector<std::size_t> row, std::si
 
 std::vector<std::string> pairwise_lines(std::string_view op, std::string_view suite) {
   const Plan plan = plan_of(op, suite);
-  Choices choices(plan.seed);
+  Draw choices(plan.seed);
   std::set<Pair> open;
   for (std::size_t a = 0; a < plan.factors.size(); ++a)
     for (std::size_t b = a + 1; b < plan.factors.size(); ++b)
@@ -93,9 +78,9 @@ std::vector<std::string> pairwise_lines(std::string_view op, std::string_view su
     const std::size_t tries = open.empty() ? 1 : 20;
     for (std::size_t attempt = 0; attempt < tries; ++attempt) {
       Row row;
-      for (const Levels& levels : plan.factors) row.push_back(choices.below(levels.size()));
+      for (const Levels& levels : plan.factors) row.push_back(choices(levels.size()));
       if (attempt == 0 && !open.empty()) {  // at least one open pair, so that the cover ends
-        const auto& [a, i, b, j] = *std::next(open.begin(), static_cast<std::ptrdiff_t>(choices.below(std::min<std::size_t>(open.size(), 64))));
+        const auto& [a, i, b, j] = *std::next(open.begin(), static_cast<std::ptrdiff_t>(choices(std::min<std::size_t>(open.size(), 64))));
         row[a] = i, row[b] = j;
         make_possible(plan, row, std::array{a, b});
       } else {
@@ -105,7 +90,7 @@ std::vector<std::string> pairwise_lines(std::string_view op, std::string_view su
     }
     for (std::size_t a = 0; a < best.size(); ++a)
       for (std::size_t b = a + 1; b < best.size(); ++b) open.erase({a, best[a], b, best[b]});
-    lines.push_back(planned_line(plan, best, lines.size() * 8 + 1, [&](std::size_t n) { return choices.below(n); }));
+    lines.push_back(planned_line(plan, best, lines.size() * 8 + 1, [&](std::size_t n) { return choices(n); }));
   }
   return lines;
 }

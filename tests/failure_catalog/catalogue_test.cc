@@ -96,7 +96,8 @@ TEST_F(Catalogue, NoCorrectKernelFailsOnAWitness) {
 }
 
 TEST_F(Catalogue, AMutantsModeIsNamedWhereItFailsFirst) {
-  constexpr std::size_t kEvery = 4;  // mutants, for the time it takes; `assay mutants --part confusion` asks all of them
+  constexpr std::size_t kEvery =
+      4;  // mutants, for the time it takes; `assay mutants --part confusion` asks all of them
   const std::vector<Case> smoke = suite_cases("smoke");
   std::size_t number = 0;
   for (const KernelIdentity& mutant : mutants()) {
@@ -112,16 +113,9 @@ TEST_F(Catalogue, AMutantsModeIsNamedWhereItFailsFirst) {
   }
 }
 
-TEST_F(Catalogue, MutantsWithoutAModeAreFound) {
-  const std::vector<Case> smoke = suite_cases("smoke");
-  for (const KernelIdentity& mutant : mutants()) {
-    if (!mutant.expects.empty()) continue;
-    const bool found = std::any_of(smoke.begin(), smoke.end(), [&](const Case& c) {
-      if (!takes(mutant, c)) return false;
-      return failed(run_case(c, mutant.name, *mutants_, Level::kT1, kTwice));
-    });
-    EXPECT_TRUE(found) << mutant.name << " survives the whole smoke suite";
-  }
+TEST_F(Catalogue, EveryMutantHasAMode) {
+  for (const KernelIdentity& mutant : mutants())
+    EXPECT_NE(find_mode(mutant.expects), nullptr) << mutant.name << " " << mutant.expects;
 }
 
 }  // namespace

@@ -77,8 +77,8 @@ bool wider(const Case& c) {
   return k.starts_with("weight_edges") || (narrow && (k.starts_with("tile_powers") || k.find(",-20") != k.npos));
 }
 
-// The declarations that leave a set of more than one value are those without tiles (T1) whose P is rounded: cascade's,
-// and the one chain of 13-bit sums of fa3_e4m3_single.
+// A set of more than one value is left by the one chain of 13-bit sums of fa3_e4m3_single, and where T1 does not apply
+// although P is rounded: to index lists and block factors.
 TEST(Probes, AcceptOneValuePerElementWhereTheKernelDeclaresItsTiles) {
   std::map<std::string, int> judged;
   for (const Case& c : probes()) {
