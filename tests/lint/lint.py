@@ -169,10 +169,10 @@ def libm(list_file):
 
 
 def literal_names(files):
-    """Names given to RegisterKernel, as a field or as the first argument of mutant_of."""
+    """Names given to RegisterKernel, as a field or as the first argument of a mutant template (mutant_of, fa2_mutant)."""
     texts = [path.read_text() for path in files]
     return {name for text in texts if "RegisterKernel" in text
-            for name in re.findall(r'(?:\.name = |mutant_of<[^>]*>\(\s*)"([\w-]+)"', text)}
+            for name in re.findall(r'(?:\.name = |mutant\w*<[^>]*>\(\s*)"([\w-]+)"', text)}
 
 
 def registry(root, program):

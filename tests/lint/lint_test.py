@@ -136,6 +136,10 @@ class Lint(unittest.TestCase):
             self.assertTrue(any("not listed" in line for line in without), what)
             extra = self.offences(lint.registry, self.root, program(listed | {what: listed[what] + [{"name": "x", "mutant": False}]}))
             self.assertTrue(any("not in the tree" in line for line in extra), what)
+        self.write("failure_catalog/mutants/cuda/one.cc", 'const RegisterKernel k{one_mutant<Device::kOne>(\n    "one_cuda_broken", "")};\n')
+        on_device = {"name": "one_cuda_broken", "mutant": True, "device": "cuda"}
+        with_device = program(listed | {"kernels": [*listed["kernels"], on_device]})
+        self.assertEqual(self.offences(lint.registry, self.root, with_device), [])
         (self.root / "failure_catalog/broken/witness.case").unlink()
         self.assertIn("failure_catalog/broken: witness.case is missing", self.offences(lint.registry, self.root, program(listed)))
 
