@@ -127,6 +127,15 @@ bool failed(const Verdict& verdict) {
   return verdict.kind == CaseVerdict::kFinding || verdict.kind == CaseVerdict::kUnclassified;
 }
 
+/// Facts of the rows in which an element is rejected at any level.
+std::vector<RowFacts> rejected_rows(const Truth& truth, const Measurement& m) {
+  std::vector<RowFacts> rows;
+  for (std::size_t i = 0; i < truth.rows.size(); ++i)
+    if (std::any_of(m.outputs.begin(), m.outputs.end(), [&](const OutputMeasure& o) { return o.rows[i].rejected > 0; }))
+      rows.push_back(truth.rows[i]);
+  return rows;
+}
+
 /// Runs that wrote different bits are a failure, whatever the first of them wrote.
 void add_difference(Verdict& verdict, const std::string& difference, std::string_view mode) {
   const CaseVerdict kind = mode.empty() ? CaseVerdict::kUnclassified : CaseVerdict::kFinding;
@@ -171,6 +180,7 @@ Record judge_outputs(const Case& c, const Problem& problem, const Arithmetic& de
   record.verdict = verdict_of_outputs({c, problem, declared, evaluation, record.measurement, run.outputs, experiment});
   if (record.verdict.kind == CaseVerdict::kClean)
     record.warnings = filter_warnings({c, problem, declared, evaluation, record.measurement, run.outputs});
+  if (failed(record.verdict)) record.failed_rows = rejected_rows(evaluation.truth, record.measurement);
   if (level >= Level::kT1 && evaluation.bound.tiers.empty() && record.verdict.kind == CaseVerdict::kClean)
     infer_structure(op, c, problem, declared, run.outputs, record);
   record.known_wrong = op.known_wrong(problem, evaluation);

@@ -42,6 +42,7 @@ struct Record {
   std::vector<std::string> warnings;     ///< level `warn`: statistics, or a bound under an inferred structure; never a failure
   Measurement measurement;
   Verdict verdict;
+  std::vector<RowFacts> failed_rows;     ///< of a failure: rows with a rejected element; only in memory, like row measures
   std::vector<KnownWrong> known_wrong;
   std::vector<std::string> assumptions;
   std::string repro;                     ///< command that gives this record again; empty: `assay repro`
