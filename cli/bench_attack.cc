@@ -10,6 +10,7 @@
 #include "fuzz/attack.h"
 #include "oracle/error.h"
 #include "reports/environment.h"
+#include "reports/write_file.h"
 
 namespace assay {
 namespace {

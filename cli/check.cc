@@ -23,6 +23,7 @@
 #include "reports/markdown.h"
 #include "reports/progress.h"
 #include "reports/view.h"
+#include "reports/write_file.h"
 
 namespace assay {
 namespace {

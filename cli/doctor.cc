@@ -14,6 +14,7 @@
 #include "oracle/error.h"
 #include "oracle/op.h"
 #include "reports/environment.h"
+#include "reports/write_file.h"
 
 namespace assay {
 namespace {

@@ -1,11 +1,6 @@
 // The `assay` program: parses the command line, runs one verb, turns errors into one line and an exit code.
 #include <cstdio>
-#include <cstring>
 #include <exception>
-#include <filesystem>
-#include <fstream>
-
-#include <unistd.h>
 
 #include <CLI/CLI.hpp>
 
@@ -22,19 +17,6 @@ void add_level_option(Verb& verb, Level& level) {
 }
 
 Verb bench_group(Verb& app) { return app.group("bench", "measurements of assay itself"); }
-
-void write_file(const std::string& path, const std::string& text) {
-  const std::string temporary = path + ".tmp" + std::to_string(getpid());
-  std::ofstream out(temporary, std::ios::binary);
-  out << text;
-  out.close();
-  if (!out) {
-    std::error_code ignored;
-    std::filesystem::remove(temporary, ignored);
-    throw EnvironmentError(path + ": cannot be written: " + std::strerror(errno));
-  }
-  std::filesystem::rename(temporary, path);
-}
 
 namespace {
 

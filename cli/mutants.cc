@@ -14,6 +14,7 @@
 #include "failure_catalog/mode.h"
 #include "oracle/error.h"
 #include "reports/environment.h"
+#include "reports/write_file.h"
 
 namespace assay {
 namespace {

@@ -32,7 +32,4 @@ Verb bench_group(Verb& app);
 /// `--level t0|t1|t2`: the highest level to try.
 void add_level_option(Verb& verb, Level& level);
 
-/// Writes text to a file, or throws EnvironmentError naming it; the old file stays if the disk is full.
-void write_file(const std::string& path, const std::string& text);
-
 }  // namespace assay

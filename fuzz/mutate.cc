@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <limits>
 #include <string>
 
 #include "cases/materialize.h"
@@ -13,19 +14,25 @@
 #include "cases/recipes.h"
 #include "cases/text.h"
 #include "oracle/error.h"
+#include "oracle/op_parameters.h"
 
 namespace assay {
 namespace {
 
 constexpr std::array<std::string_view, 2> kUntouched{"rows", "rows_seed"};  // every row is judged, so that none hides
-constexpr std::array<std::int64_t, 16> kSizes{1, 2, 3, 4, 7, 8, 15, 16, 17, 31, 32, 63, 64, 65, 128, 257};
+constexpr std::array<std::int64_t, 25> kSizes{0,  1,  2,  3,  4,   5,   7,   8,   9,   12,  15,  16, 17,
+                                              31, 32, 33, 63, 64,  65,  127, 128, 129, 256, 257, 513};
 constexpr std::int64_t kSeeds = 1000000;
+/// Numbers at which formats, exponentials and sentinels change.
+constexpr std::array<double, 16> kNumbers{0,     1,    0.5,      2,        0x1p-14, 0x1p-24,  0x1p-126, 0x1p-149,
+                                          88.7,  103,  16,       448,      57344,   65504,    -5e4,     1e30};
 constexpr std::size_t kWholeRow = 32;  // rows up to this length change as a whole now and then
 
 /// A number near `value`, or far from it.
 double moved(double value, const Choose& choose) {
-  switch (choose(7)) {
+  switch (choose(8)) {
     case 0: return value * 2;
+    case 6: return kNumbers[choose(kNumbers.size())] * (choose(4) == 0 ? -1 : 1);
     case 1: return value / 2;
     case 2: return value * (0.75 + 0.0625 * static_cast<double>(choose(9)));
     case 3: return value + 1;
@@ -63,6 +70,13 @@ void change_source(Case& c, const Choose& choose) {
   }
 }
 
+/// The words that a parameter takes; null for one of numbers.
+const std::vector<std::string_view>* names_of(std::string_view op, std::string_view key) {
+  for (const ParamNames& named : op_parameters(op).named)
+    if (named.key == key) return &named.names;
+  return nullptr;
+}
+
 void change_param(Case& c, const Case& other, const Choose& choose) {
   const Op& op = op_named(c.op);
   const ParamInfo& param = op.params[choose(op.params.size())];
@@ -74,6 +88,8 @@ void change_param(Case& c, const Case& other, const Choose& choose) {
     c.params.set(param.key, std::to_string(choose(2) == 0 ? *integer + step : kSizes[choose(kSizes.size())]));
   } else if (const std::optional<double> real = read_number(text); real && !integer && choose(3) != 0) {
     c.params.set(param.key, shortest(static_cast<double>(static_cast<float>(moved(*real, choose)))));
+  } else if (const std::vector<std::string_view>* names = names_of(c.op, param.key); names != nullptr && choose(2) == 0) {
+    c.params.set(param.key, std::string((*names)[choose(names->size())]));
   } else if (const std::string* theirs = other.params.find(param.key)) {
     c.params.set(param.key, *theirs);
   } else {
@@ -81,11 +97,27 @@ void change_param(Case& c, const Case& other, const Choose& choose) {
   }
 }
 
+/// A code of the value dictionary: zeros, the ends of the subnormal and normal range, NaN and infinity where the format
+/// has them, and numbers at which kernels change.
+std::uint64_t dictionary_code(Format format, const Choose& choose) {
+  const FormatInfo& f = info(format);
+  const double sign = choose(2) == 0 ? 1 : -1;
+  switch (choose(8)) {
+    case 0: return encode(format, sign * 0.0);
+    case 1: return encode(format, sign * f.max_finite);
+    case 2: return next_up(format, encode(format, 0.0));
+    case 3: return encode(format, sign * std::numeric_limits<double>::infinity());
+    case 4: return encode(format, std::numeric_limits<double>::quiet_NaN());
+    default: return encode(format, sign * kNumbers[choose(kNumbers.size())], Rounding::kNearestEven, Overflow::kSaturate);
+  }
+}
+
 /// A code to put in place of `code`; `another` is one from the same tensor.
 std::uint64_t changed_code(Format format, std::uint64_t code, std::uint64_t another, const Choose& choose) {
   const double value = decode(format, code);
-  switch (choose(6)) {
+  switch (choose(7)) {
     case 0: return another;
+    case 6: return dictionary_code(format, choose);
     case 1: return encode(format, -value);
     case 2: return encode(format, choose(2) == 0 ? value * 2 : value / 2, Rounding::kNearestEven, Overflow::kSaturate);
     default: break;
@@ -163,6 +195,38 @@ std::optional<Case> legal_case(Case c, const MutationLimits& limits) {
   } catch (const InputError&) {
     return std::nullopt;
   }
+}
+
+std::optional<Case> crossed(const Case& a, const Case& b, const Choose& choose, const MutationLimits& limits) {
+  if (a.op != b.op) return std::nullopt;
+  Case child = a;
+  const std::size_t how = choose(4);  // everything of one kind from b, or each field from either
+  if (how == 0 || how == 3) {
+    for (const ParamInfo& param : op_named(a.op).params) {
+      if (how == 3 && choose(2) == 0) continue;
+      if (const std::string* theirs = b.params.find(param.key))
+        child.params.set(param.key, *theirs);
+      else
+        child.params.erase(param.key);
+    }
+  }
+  if (how == 1 || how == 3) {
+    for (const auto& [role, source] : b.sources) {
+      if ((how == 3 && choose(2) == 0) || source.recipe == "file") continue;
+      const auto mine = std::find_if(child.sources.begin(), child.sources.end(),
+                                     [&](const auto& item) { return item.first == role; });
+      if (mine == child.sources.end())
+        child.sources.emplace_back(role, source);
+      else if (mine->second.recipe != "file")
+        mine->second = source;
+    }
+  }
+  if (how == 2 || how == 3)
+    for (const Override& override : b.overrides)
+      if (choose(2) == 0) child.overrides.push_back(override);
+  std::optional<Case> legal = legal_case(std::move(child), limits);
+  if (legal && (*legal == a || *legal == b)) legal.reset();
+  return legal;
 }
 
 std::optional<Case> mutated(const Case& c, const Case& other, const Choose& choose, const MutationLimits& limits) {

@@ -21,10 +21,13 @@ struct MutationLimits {
 /// have, and overrides that no longer fit, are dropped.
 std::optional<Case> legal_case(Case c, const MutationLimits& limits);
 
-/// `c` with one change: another seed, argument or recipe of a source; another number, or `other`'s value, for a
-/// parameter; `other`'s source; elements moved by a few units in the last place, negated, scaled by two or set to
-/// another element's value; or overrides taken back. Nothing if the change turned out to be illegal. No other file or
+/// `c` with one change: another seed, argument or recipe of a source; another number or word, or `other`'s value, for a
+/// parameter; `other`'s source; elements moved by a few units in the last place, negated, scaled by two, or set to
+/// another element's value or one of a dictionary; or overrides taken back. Nothing if the change turned out to be illegal. No other file or
 /// file source is touched.
 std::optional<Case> mutated(const Case& c, const Case& other, const Choose& choose, const MutationLimits& limits);
+
+/// A child of two cases of one op: parameters, sources or overrides of `b` in `a`, or each of them from either parent.
+std::optional<Case> crossed(const Case& a, const Case& b, const Choose& choose, const MutationLimits& limits);
 
 }  // namespace assay

@@ -17,13 +17,6 @@
 namespace assay {
 namespace {
 
-Plan plan_of(std::string_view op, std::string_view suite) {
-  if (op == "attention") return attention_plan(suite);
-  if (op == "softmax") return softmax_plan(suite);
-  if (op == "merge") return merge_plan(suite);
-  throw InputError(fmt::format("suite '{}': op '{}' has no plan of cases", suite, op));
-}
-
 using Row = std::vector<std::size_t>;
 using Pair = std::tuple<std::size_t, std::size_t, std::size_t, std::size_t>;
 
@@ -39,6 +32,13 @@ void make_possible(const Plan& plan, Row& row, std::span<const std::size_t> kept
 }
 
 }  // namespace
+
+Plan plan_of(std::string_view op, std::string_view suite) {
+  if (op == "attention") return attention_plan(suite);
+  if (op == "softmax") return softmax_plan(suite);
+  if (op == "merge") return merge_plan(suite);
+  throw InputError(fmt::format("suite '{}': op '{}' has no plan of cases", suite, op));
+}
 
 std::string planned_line(const Plan& plan, std::vector<std::size_t> row, std::size_t seed, const Pick& pick) {
   make_possible(plan, row);

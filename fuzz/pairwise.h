@@ -35,6 +35,9 @@ Plan merge_plan(std::string_view suite);
 /// The line of a row of levels, one per factor; its seeds count up from `seed`.
 std::string planned_line(const Plan& plan, std::vector<std::size_t> row, std::size_t seed, const Pick& pick);
 
+/// The op's plan for one of those suites. Throws InputError for an op without plan.
+Plan plan_of(std::string_view op, std::string_view suite);
+
 /// A fuzzed attention case line: `pick(n)` chooses below n, once for each factor and seed. Long keys and large heads are left out, so
 /// that a case takes milliseconds.
 std::string chosen_line(const Pick& pick);

@@ -116,6 +116,17 @@ void infer_structure(const Op& op, const Case& c, const Problem& problem, const 
     record.warnings.push_back("under the inferred structure, " + std::move(warning));
 }
 
+/// What says more than the verdict.
+void add_evidence(const Scene& scene, Level level, Record& record) {
+  const Op& op = op_named(scene.c.op);
+  if (record.verdict.kind == CaseVerdict::kClean) {
+    record.warnings = filter_warnings(scene);
+    if (level >= Level::kT1 && scene.evaluation.bound.tiers.empty())
+      infer_structure(op, scene.c, scene.problem, scene.declared, scene.outputs, record);
+  }
+  record.known_wrong = op.known_wrong(scene.problem, scene.evaluation);
+}
+
 /// Why a kernel of that name is not asked about a case of this op: the case's parameters would mean nothing to it.
 std::optional<std::string> refused_op(const std::vector<KernelIdentity>& kernels, std::string_view kernel, const std::string& op) {
   for (const KernelIdentity& identity : kernels)
@@ -161,7 +172,7 @@ RunOutcome skipped(std::string reason) {
 
 }  // namespace
 
-Record judge_outputs(const Case& c, const Problem& problem, const Arithmetic& declared, const RunOutcome& run, Level level,
+Record judge_outputs(const Case& c, const Problem& problem, const Arithmetic& declared, const RunOutcome& run, const Judging& judging,
                      Experiment* experiment) {
   Record record;
   record.case_line = print_case(c);
@@ -174,16 +185,14 @@ Record judge_outputs(const Case& c, const Problem& problem, const Arithmetic& de
   }
   const auto start = std::chrono::steady_clock::now();
   const Op& op = op_named(c.op);
-  const Evaluation evaluation = op.evaluate(problem, declared, level);
+  const Evaluation evaluation = op.evaluate(problem, declared, judging.level);
   record.measurement = measure(evaluation, run.outputs);
   record.bound_level = highest_level(record.measurement);
-  record.verdict = verdict_of_outputs({c, problem, declared, evaluation, record.measurement, run.outputs, experiment});
-  if (record.verdict.kind == CaseVerdict::kClean)
-    record.warnings = filter_warnings({c, problem, declared, evaluation, record.measurement, run.outputs});
+  const Scene scene(c, problem, declared, evaluation, record.measurement, run.outputs, experiment);
+  record.verdict = verdict_of_outputs(scene);
   if (failed(record.verdict)) record.failed_rows = rejected_rows(evaluation.truth, record.measurement);
-  if (level >= Level::kT1 && evaluation.bound.tiers.empty() && record.verdict.kind == CaseVerdict::kClean)
-    infer_structure(op, c, problem, declared, run.outputs, record);
-  record.known_wrong = op.known_wrong(problem, evaluation);
+  if (judging.observe) judging.observe(scene);
+  if (judging.evidence) add_evidence(scene, judging.level, record);
   const bool sampled = std::any_of(problem.inputs.begin(), problem.inputs.end(), [](const Tensor& t) { return t.layout.role == "rows"; });
   for (const RowFacts& row : evaluation.truth.rows)
     if (sampled) record.sampled_rows.push_back({row.batch, row.head, row.query});
@@ -192,7 +201,7 @@ Record judge_outputs(const Case& c, const Problem& problem, const Arithmetic& de
   return record;
 }
 
-Record run_problem(const Case& c, const Problem& problem, std::string_view kernel, Runner& runner, Level level,
+Record run_problem(const Case& c, const Problem& problem, std::string_view kernel, Runner& runner, const Judging& judging,
                    const Repeats& repeats) {
   const auto start = std::chrono::steady_clock::now();
   const std::optional<std::string> other_op = refused_op(runner.kernels(), kernel, c.op);
@@ -203,7 +212,7 @@ Record run_problem(const Case& c, const Problem& problem, std::string_view kerne
     run = runs_of(runner, kernel, c, problem, repeats.runs);
   const double kernel_seconds = seconds_since(start);
   KernelExperiment experiment(runner, kernel, problem);
-  Record record = judge_outputs(c, problem, run.outcome.declared, run.outcome, level, &experiment);
+  Record record = judge_outputs(c, problem, run.outcome.declared, run.outcome, judging, &experiment);
   if (run.difference.empty() && failed(record.verdict) && run.outcome.broken.empty())
     run.difference = rerun_difference(runner, kernel, problem, run.outcome.outputs, repeats.reruns);
   if (!run.difference.empty()) {
@@ -216,8 +225,8 @@ Record run_problem(const Case& c, const Problem& problem, std::string_view kerne
   return record;
 }
 
-Record run_case(const Case& c, std::string_view kernel, Runner& runner, Level level, const Repeats& repeats) {
-  return run_problem(c, materialize(c), kernel, runner, level, repeats);
+Record run_case(const Case& c, std::string_view kernel, Runner& runner, const Judging& judging, const Repeats& repeats) {
+  return run_problem(c, materialize(c), kernel, runner, judging, repeats);
 }
 
 }  // namespace assay

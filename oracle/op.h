@@ -13,6 +13,7 @@
 
 #include "oracle/arithmetic.h"
 #include "oracle/params.h"
+#include "oracle/regime.h"
 #include "oracle/tensor.h"
 #include "oracle/truth.h"
 
@@ -127,6 +128,10 @@ struct Op {
   /// Structure inferred from outputs for the fields that `declared` leaves unknown; nothing if no structure stands out. Null for ops
   /// without one.
   std::optional<Inference> (*infer)(const Problem&, const Arithmetic& declared, const std::vector<Tensor>& outputs) = nullptr;
+  /// Numeric regimes of the case under the declared structure, beyond those that a truth's rows tell of every op. Null for ops
+  /// that name none.
+  const std::vector<RegimeAxis>& (*regime_axes)() = nullptr;
+  void (*regimes)(const Problem&, const Arithmetic& declared, Regimes& reached) = nullptr;
 };
 
 /// Registration: one static RegisterOp per op folder.

@@ -8,6 +8,7 @@
 
 #include "oracle/ops/attention/analysis.h"
 #include "oracle/ops/attention/layouts.h"
+#include "oracle/ops/attention/regimes.h"
 #include "oracle/ops/attention/shared_head.h"
 #include "oracle/ops/attention/strip.h"
 #include "oracle/threads.h"
@@ -224,6 +225,8 @@ const RegisterOp kRegister({
     .fault_site = attention_fault_site,
     .planter = attention_planter,
     .infer = attention_infer,
+    .regime_axes = attention_regime_axes,
+    .regimes = attention_regimes,
 });
 
 }  // namespace

@@ -1,0 +1,68 @@
+// Fuzz target: the fp64 tier and ball arithmetic agree within the sum of their radii on every element of any case.
+#include <cmath>
+#include <cstdio>
+#include <cstdlib>
+
+#include <fmt/format.h>
+
+#include "cases/materialize.h"
+#include "fuzz/input_case.h"
+#include "fuzz/target.h"
+#include "oracle/error.h"
+
+namespace assay {
+namespace {
+
+constexpr int kBits = 128;
+constexpr MutationLimits kLimits{.elements = 6000, .overrides = 48};  // ball arithmetic is slow
+
+[[noreturn]] void disagree(const Case& c, const OutputTruth& output, std::size_t i, const std::string& what) {
+  fmt::print(stderr, "{} element {}: {}\n  {}\n", output.layout.role, output.element[i], what, print_case(c));
+  std::abort();
+}
+
+class TierArb final : public Target {
+ public:
+  /// The first byte chooses the op; the rest is that op's input.
+  int run(std::span<const std::uint8_t> input) override {
+    const std::vector<const Op*> ops = all_ops();
+    const Op* op = input.empty() ? ops.front() : nullptr;
+    const std::string_view text(reinterpret_cast<const char*>(input.data()), input.size());
+    for (const Op* one : ops)
+      if (text.starts_with(one->name)) op = one;
+    if (op == nullptr) op = ops[input[0] % ops.size()], input = input.subspan(1);
+    const std::optional<Case> c = input_case(op->name, input, kLimits);
+    if (!c) return -1;
+    const Problem problem = materialize(*c);
+    Truth fast;
+    try {
+      fast = op->evaluate(problem, {}, Level::kT0).truth;
+    } catch (const InputError&) {
+      return -1;  // values that are no legal indices
+    }
+    compare(*c, fast, op->reference(problem, kBits));
+    return 0;
+  }
+
+ private:
+  static void compare(const Case& c, const Truth& fast, const Truth& exact) {
+    for (std::size_t k = 0; k < exact.outputs.size(); ++k) {
+      const OutputTruth &f = fast.outputs[k], &e = exact.outputs[k];
+      for (std::size_t i = 0; i < e.mid.size(); ++i) {
+        if (f.classes[i] != e.classes[i])
+          disagree(c, e, i, fmt::format("classes {} in fp64, {} in balls", f.classes[i], e.classes[i]));
+        if ((e.classes[i] & kNumber) == 0) continue;
+        if (!(std::abs(f.mid[i] - e.mid[i]) <= f.radius[i] + e.radius[i]))
+          disagree(c, e, i, fmt::format("{} +- {} in fp64, {} +- {} in balls", f.mid[i], f.radius[i], e.mid[i], e.radius[i]));
+      }
+    }
+  }
+};
+
+const RegisterTarget kRegister({"tier_arb", "the fp64 tier against ball arithmetic, all ops",
+                                [](const std::string&, const TargetOptions&) -> std::unique_ptr<Target> {
+                                  return std::make_unique<TierArb>();
+                                }});
+
+}  // namespace
+}  // namespace assay
