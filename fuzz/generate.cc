@@ -18,7 +18,7 @@ const std::vector<Plan>& plans_of(std::string_view op) {
   if (const auto at = known.find(op); at != known.end()) return at->second;
   std::vector<Plan>& plans = known[std::string(op)];
   try {
-    for (const char* suite : {"edge", "adversarial", "adversarial"}) plans.push_back(plan_of(op, suite));
+    for (const char* suite : {"edge", "adversarial", "fuzz"}) plans.push_back(plan_of(op, suite));
   } catch (const InputError&) {
     plans.clear();
   }
@@ -35,15 +35,16 @@ std::string drawn_line(const Plan& plan, const Choose& choose) {
 
 std::optional<Case> fresh_case(std::string_view op, const Choose& choose, const MutationLimits& limits) {
   const std::vector<Plan>& plans = plans_of(op);
-  std::optional<Case> c;
+  const std::string line = plans.empty() ? std::string(op) : drawn_line(plans[choose(plans.size())], choose);
+  Case c;
   try {
-    c = legal_case(parse_case(plans.empty() ? std::string(op) : drawn_line(plans[choose(plans.size())], choose)), limits);
+    c = parse_case(line);
   } catch (const InputError&) {
     return std::nullopt;  // levels that cannot stand together
   }
-  for (std::size_t changes = choose(4); changes > 0 && c; --changes)
-    if (std::optional<Case> next = mutated(*c, *c, choose, limits)) c = std::move(next);
-  return c;
+  for (std::size_t changes = choose(4); changes > 0; --changes)
+    if (std::optional<Case> next = mutated(c, c, choose, limits)) c = std::move(*next);
+  return legal_case(std::move(c), limits);
 }
 
 }  // namespace assay

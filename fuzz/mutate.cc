@@ -225,8 +225,7 @@ std::optional<Case> crossed(const Case& a, const Case& b, const Choose& choose, 
     for (const Override& override : b.overrides)
       if (choose(2) == 0) child.overrides.push_back(override);
   std::optional<Case> legal = legal_case(std::move(child), limits);
-  if (legal && (*legal == a || *legal == b)) legal.reset();
-  return legal;
+  return legal && (*legal == a || *legal == b) ? std::nullopt : legal;
 }
 
 std::optional<Case> mutated(const Case& c, const Case& other, const Choose& choose, const MutationLimits& limits) {
@@ -252,8 +251,7 @@ std::optional<Case> mutated(const Case& c, const Case& other, const Choose& choo
     default: change_values(next, choose, limits);
   }
   std::optional<Case> legal = legal_case(std::move(next), limits);
-  if (legal && *legal == c) legal.reset();
-  return legal;
+  return legal && *legal == c ? std::nullopt : legal;
 }
 
 }  // namespace assay

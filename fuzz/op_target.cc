@@ -74,12 +74,13 @@ class OpTarget final : public Target {
     if (!options_.recipes) return {};
     Draw draw(seed);
     const Choose choose = [&](std::size_t n) { return draw(n); };
-    std::optional<Case> c = input_case(op_.name, input, limits_);
-    if (!c || choose(kFreshOneIn) == 0) return fresh(choose);
+    const std::optional<Case> start = input_case(op_.name, input, limits_);
+    if (!start || choose(kFreshOneIn) == 0) return fresh(choose);
+    Case c = *start;
     for (std::size_t changes = 1 + choose(3); changes > 0; --changes)
-      if (std::optional<Case> next = mutated(*c, last_, choose, limits_)) c = std::move(next);
-    last_ = *c;
-    return print_case(*c);
+      if (std::optional<Case> next = mutated(c, last_, choose, limits_)) c = std::move(*next);
+    last_ = c;
+    return print_case(c);
   }
 
   std::string cross(std::span<const std::uint8_t> input, std::span<const std::uint8_t> other, std::uint64_t seed) override {
@@ -142,7 +143,7 @@ class OpTarget final : public Target {
   static constexpr std::uint64_t kKernelBits = 1 << 16;  // above the bits that choose the kernel
   const Op& op_;
   const TargetOptions options_;
-  const MutationLimits limits_{.elements = 30000, .overrides = 24};
+  const MutationLimits limits_{.elements = 90000, .overrides = 24};
   Tally tally_;
   std::vector<std::unique_ptr<Runner>> runners_;
   std::vector<Subject> subjects_;

@@ -27,7 +27,7 @@ struct Plan {
   std::string (*settle)(const std::vector<std::string>& words, const Pick& pick) = nullptr;
 };
 
-/// The plans for suite "edge" or "adversarial"; attention has one more, "dense".
+/// The plans for suite "edge" or "adversarial"; attention has two more, "dense", and "fuzz" for single draws.
 Plan attention_plan(std::string_view suite);
 Plan softmax_plan(std::string_view suite);
 Plan merge_plan(std::string_view suite);

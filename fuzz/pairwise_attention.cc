@@ -241,10 +241,34 @@ Plan dense_plan() {
           settle};
 }
 
+Levels joined(Levels a, const Levels& b) {
+  a.insert(a.end(), b.begin(), b.end());
+  return a;
+}
+
+/// What single cases are drawn from: all of the above and further lengths, groups and head sizes, without a cover.
+Plan fuzz_plan() {
+  static const Levels kMoreLengths{"sq=1 skv=64",    "sq=1 skv=65",    "sq=8 skv=128",  "sq=64 skv=64",  "sq=65 skv=65",
+                                   "sq=129 skv=64",  "sq=130 skv=130", "sq=5 skv=320",  "sq=8 skv=3",    "sq=1 skv=513",
+                                   "sq=200 skv=300", "sq=16 skv=160",  "sq=33 skv=200", "sq=127 skv=191"};
+  static const Levels kMoreHeads{"b=1 hq=9 hkv=1",  "b=1 hq=16 hkv=1", "b=1 hq=10 hkv=2", "b=1 hq=7 hkv=1", "b=3 hq=2 hkv=1",
+                                 "b=1 hq=12 hkv=1", "b=1 hq=24 hkv=2", "b=4 hq=1",        "b=2 hq=6 hkv=3", "b=1 hq=8 hkv=4"};
+  static const Levels kMoreDims{"d=56", "d=72", "d=80", "d=104", "d=112", "d=256", "d=16 dv=8", "d=8 dv=24"};
+  Plan plan{"attention",
+            {joined(kAdversarialRecipes, kEdgeRecipes), kMasks, kLayouts, kDtypes, joined(kLengths, kMoreLengths),
+             joined(kHeads, kMoreHeads), joined(kDims, kMoreDims), kLse, kScales, kEmpty, kPoisons, kOptions, kFactors,
+             kStores},
+            0,
+            0};
+  plan.excludes = excludes, plan.settle = settle;
+  return plan;
+}
+
 }  // namespace
 
 Plan attention_plan(std::string_view suite) {
   if (suite == "dense") return dense_plan();
+  if (suite == "fuzz") return fuzz_plan();
   const bool edge = suite == "edge";
   return {"attention",
           {edge ? kEdgeRecipes : kAdversarialRecipes, kMasks, kLayouts, kDtypes, kLengths, kHeads, kDims, kLse, kScales,
