@@ -42,8 +42,7 @@ std::optional<Case> fresh_case(std::string_view op, const Choose& choose, const 
   } catch (const InputError&) {
     return std::nullopt;  // levels that cannot stand together
   }
-  for (std::size_t changes = choose(4); changes > 0; --changes)
-    if (std::optional<Case> next = mutated(c, c, choose, limits)) c = std::move(*next);
+  for (std::size_t changes = choose(4); changes > 0; --changes) c = mutated(c, c, choose, limits).value_or(c);
   return legal_case(std::move(c), limits);
 }
 

@@ -3,7 +3,7 @@
 #include <cstdlib>
 
 #include "cases/case.h"
-#include "fuzz/target.h"
+#include "fuzz/targets/target.h"
 #include "oracle/error.h"
 
 namespace assay {

@@ -8,8 +8,8 @@
 #include <string>
 #include <string_view>
 
-#include "fuzz/op_target.h"
-#include "fuzz/target.h"
+#include "fuzz/targets/op_target.h"
+#include "fuzz/targets/target.h"
 #include "kernels/worker.h"
 #include "oracle/error.h"
 #include "oracle/op.h"

@@ -4,7 +4,7 @@
 #include <cstdio>
 #include <cstdlib>
 
-#include "fuzz/target.h"
+#include "fuzz/targets/target.h"
 #include "oracle/error.h"
 #include "oracle/op.h"
 

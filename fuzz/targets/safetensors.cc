@@ -5,7 +5,7 @@
 #include <cstdio>
 #include <cstdlib>
 
-#include "fuzz/target.h"
+#include "fuzz/targets/target.h"
 #include "oracle/error.h"
 
 namespace assay {

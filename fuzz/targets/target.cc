@@ -1,9 +1,9 @@
 // The registry of targets: the ops by themselves, and what the files beside this one register.
-#include "fuzz/target.h"
+#include "fuzz/targets/target.h"
 
 #include <algorithm>
 
-#include "fuzz/op_target.h"
+#include "fuzz/targets/op_target.h"
 #include "oracle/op.h"
 
 namespace assay {

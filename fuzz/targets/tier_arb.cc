@@ -6,8 +6,9 @@
 #include <fmt/format.h>
 
 #include "cases/materialize.h"
+#include "fuzz/case_mutator.h"
 #include "fuzz/input_case.h"
-#include "fuzz/target.h"
+#include "fuzz/targets/target.h"
 #include "oracle/error.h"
 
 namespace assay {
@@ -23,14 +24,8 @@ constexpr MutationLimits kLimits{.elements = 6000, .overrides = 48};  // ball ar
 
 class TierArb final : public Target {
  public:
-  /// The first byte chooses the op; the rest is that op's input.
   int run(std::span<const std::uint8_t> input) override {
-    const std::vector<const Op*> ops = all_ops();
-    const Op* op = input.empty() ? ops.front() : nullptr;
-    const std::string_view text(reinterpret_cast<const char*>(input.data()), input.size());
-    for (const Op* one : ops)
-      if (text.starts_with(one->name)) op = one;
-    if (op == nullptr) op = ops[input[0] % ops.size()], input = input.subspan(1);
+    const Op* op = op_of(input);
     const std::optional<Case> c = input_case(op->name, input, kLimits);
     if (!c) return -1;
     const Problem problem = materialize(*c);
@@ -44,7 +39,23 @@ class TierArb final : public Target {
     return 0;
   }
 
+  std::string mutate(std::span<const std::uint8_t> input, std::uint64_t seed) override {
+    return CaseMutator(op_of(input)->name, kLimits).mutate(input, seed);
+  }
+  std::string cross(std::span<const std::uint8_t> a, std::span<const std::uint8_t> b, std::uint64_t seed) override {
+    return CaseMutator(op_of(a)->name, kLimits).cross(a, b, seed);
+  }
+
  private:
+  /// Whose name the input begins with; else as many bytes as it has decide.
+  static const Op* op_of(std::span<const std::uint8_t> input) {
+    const std::vector<const Op*> ops = all_ops();
+    const std::string_view text(reinterpret_cast<const char*>(input.data()), input.size());
+    for (const Op* op : ops)
+      if (text.starts_with(op->name)) return op;
+    return ops[input.size() % ops.size()];
+  }
+
   static void compare(const Case& c, const Truth& fast, const Truth& exact) {
     for (std::size_t k = 0; k < exact.outputs.size(); ++k) {
       const OutputTruth &f = fast.outputs[k], &e = exact.outputs[k];

@@ -6,7 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <stdexcept>
 
-#include "fuzz/target.h"
+#include "fuzz/targets/target.h"
 #include "kernels/protocol.h"
 #include "oracle/json_field.h"
 

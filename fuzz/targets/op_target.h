@@ -4,7 +4,7 @@
 #include <memory>
 #include <string>
 
-#include "fuzz/target.h"
+#include "fuzz/targets/target.h"
 
 namespace assay {
 

@@ -1,5 +1,5 @@
 // Cases in, verdicts out, features for the fuzzer on the way; a failure aborts or is kept.
-#include "fuzz/op_target.h"
+#include "fuzz/targets/op_target.h"
 
 #include <fmt/format.h>
 
@@ -11,8 +11,8 @@
 
 #include "cases/materialize.h"
 #include "cases/random.h"
-#include "fuzz/draw.h"
-#include "fuzz/generate.h"
+#include "fuzz/case_mutator.h"
+#include "fuzz/finding_store.h"
 #include "fuzz/input_case.h"
 #include "fuzz/pipeline.h"
 #include "fuzz/signal.h"
@@ -26,22 +26,17 @@ namespace assay {
 namespace {
 
 constexpr std::size_t kRepeatOneIn = 4;  // so many cases run twice, with other bytes in unused storage
-constexpr std::size_t kFreshOneIn = 8;   // so many inputs come from nowhere
 
 struct Subject {
   KernelIdentity identity;
   Runner* runner = nullptr;
 };
 
-bool is_failure(CaseVerdict kind) {
-  return kind == CaseVerdict::kFinding || kind == CaseVerdict::kUnclassified || kind == CaseVerdict::kCrashed ||
-         kind == CaseVerdict::kHung || kind == CaseVerdict::kUncertain;
-}
-
 class OpTarget final : public Target {
  public:
   OpTarget(const std::string& op, const TargetOptions& options)
       : op_(op_named(op)), options_(options), tally_(op_, options.stats) {
+    if (!options.findings.empty()) findings_.emplace(options.findings);
     runners_.push_back(in_process_runner());
     for (const std::string& file : options.plugins)
       runners_.push_back(std::make_unique<PluginRunner>(file, WorkerOptions{.command = {own_path(), "worker"}}));
@@ -71,29 +66,18 @@ class OpTarget final : public Target {
   }
 
   std::string mutate(std::span<const std::uint8_t> input, std::uint64_t seed) override {
-    if (!options_.recipes) return {};
-    Draw draw(seed);
-    const Choose choose = [&](std::size_t n) { return draw(n); };
-    const std::optional<Case> start = input_case(op_.name, input, limits_);
-    if (!start || choose(kFreshOneIn) == 0) return fresh(choose);
-    Case c = *start;
-    for (std::size_t changes = 1 + choose(3); changes > 0; --changes)
-      if (std::optional<Case> next = mutated(c, last_, choose, limits_)) c = std::move(*next);
-    last_ = c;
-    return print_case(c);
+    return options_.recipes ? mutator_.mutate(input, seed) : std::string();
   }
 
   std::string cross(std::span<const std::uint8_t> input, std::span<const std::uint8_t> other, std::uint64_t seed) override {
     if (!options_.recipes) return {};
-    Draw draw(seed);
-    const Choose choose = [&](std::size_t n) { return draw(n); };
-    const std::optional<Case> a = input_case(op_.name, input, limits_), b = input_case(op_.name, other, limits_);
-    std::optional<Case> child;
-    if (options_.crossover && a && b) child = crossed(*a, *b, choose, limits_);
-    return child ? print_case(*child) : mutate(input, draw(~std::size_t{0}));
+    return options_.crossover ? mutator_.cross(input, other, seed) : mutator_.mutate(input, seed);
   }
 
-  void finish() override { tally_.write(true); }
+  void finish() override {
+    if (findings_) findings_->flush();
+    tally_.write(true);
+  }
 
  private:
   static std::string own_path() { return std::filesystem::read_symlink("/proc/self/exe").string(); }
@@ -102,13 +86,6 @@ class OpTarget final : public Target {
     if (identity.op != op_.name || (options_.device && !identity.device)) return;
     const bool named = std::find(options_.kernels.begin(), options_.kernels.end(), identity.name) != options_.kernels.end();
     if (options_.kernels.empty() ? !identity.mutant : named) subjects_.push_back({std::move(identity), &runner});
-  }
-
-  std::string fresh(const Choose& choose) const {
-    constexpr int kTries = 20;
-    for (int i = 0; i < kTries; ++i)
-      if (const std::optional<Case> c = fresh_case(op_.name, choose, limits_)) return print_case(*c);
-    return std::string(op_.name);
   }
 
   void run_on(const Case& c, const Subject& subject, std::uint64_t hash) {
@@ -125,10 +102,17 @@ class OpTarget final : public Target {
     if (options_.signal && !record.verdict.mode.empty()) signal_feature(tensor_key(salt, record.verdict.mode));
     tally_.add(record, regimes);
     tally_.write(false);
-    if (is_failure(record.verdict.kind)) fail(record);
+    if (record.verdict.kind == CaseVerdict::kUncertain) stop_at(record);  // the oracle's own failure
+    if (!is_failure(record)) return;
+    if (!findings_) stop_at(record);
+    findings_->add(record);
+    if (!options_.stop) return;
+    findings_->flush();
+    tally_.write(true);
+    std::exit(1);
   }
 
-  [[noreturn]] void fail(const Record& record) {
+  [[noreturn]] void stop_at(const Record& record) {
     tally_.write(true);
     const Verdict& v = record.verdict;
     fmt::print(stderr, "{}: {} {} {}{}\n  {}\n  found after {} executions\n", record.kernel, verdict_name(v.kind), v.mode,
@@ -147,7 +131,8 @@ class OpTarget final : public Target {
   Tally tally_;
   std::vector<std::unique_ptr<Runner>> runners_;
   std::vector<Subject> subjects_;
-  Case last_;  ///< the last mutant: whose values others take
+  std::optional<FindingStore> findings_;
+  CaseMutator mutator_{op_.name, limits_};
 };
 
 }  // namespace
