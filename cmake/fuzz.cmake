@@ -33,7 +33,7 @@ if(ASSAY_TESTS)
   add_executable(assay_fuzz_replay fuzz/targets/plain_main.cc $<TARGET_OBJECTS:assay_targets>)
   target_link_libraries(assay_fuzz_replay PRIVATE ${ASSAY_HOST_PARTS})
   # Mutated inputs, and how many bytes of what libFuzzer reads they must set.
-  foreach(test attention,300,150 softmax,300,60 merge,300,40 tier_arb,60,0 case_parser,2000,0 safetensors,2000,0
+  foreach(test attention,300,150 softmax,300,60 merge,300,40 tier_arb,60,40 case_parser,2000,0 safetensors,2000,0
       manifest,2000,0 worker_protocol,2000,0)
     string(REPLACE "," ";" test ${test})
     list(GET test 0 name)

@@ -25,11 +25,14 @@ void signal_used(std::uint64_t hash, double used) {
 
 void signal_feature(std::uint64_t feature) { counters[mix64(feature) % kCounters] = 1; }
 
-void signal_run(std::uint64_t salt, const Case& c, const Regimes& regimes, const Measurement& measurement) {
+void signal_case(std::uint64_t salt, const Case& c, const Regimes& regimes) {
   for (std::size_t axis = 0; axis < regimes.axes(); ++axis)
     for (std::uint32_t levels = regimes.reached(axis); levels != 0; levels &= levels - 1)
       signal_feature(absorb(absorb(salt, axis), levels & -levels));
   for (const auto& [cell, value] : coverage_cells(c)) signal_feature(tensor_key(tensor_key(salt + 1, cell), value));
+}
+
+void signal_use(std::uint64_t salt, const Measurement& measurement) {
   for (const OutputMeasure& output : measurement.outputs) {
     const std::uint64_t hash = tensor_key(salt + 2, output.role);
     signal_used(hash, output.worst.used);

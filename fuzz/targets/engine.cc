@@ -8,6 +8,7 @@
 #include <string>
 #include <string_view>
 
+#include "fuzz/signal.h"
 #include "fuzz/targets/op_target.h"
 #include "fuzz/targets/target.h"
 #include "kernels/worker.h"
@@ -106,6 +107,7 @@ extern "C" int LLVMFuzzerInitialize(int* argc, char*** argv) {
 }
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  assay::signal_feature(0);  // libFuzzer ends if its first inputs have no feature at all
   try {
     return assay::target->run({data, size});
   } catch (const assay::EnvironmentError& error) {  // no finding: the disk is full, a program is missing

@@ -49,7 +49,6 @@ class OpTarget final : public Target {
   }
 
   int run(std::span<const std::uint8_t> input) override {
-    if (options_.signal) signal_feature(0);  // else libFuzzer sees nothing in a first input that is refused, and ends
     const std::optional<Case> c = input_case(op_.name, input, limits_);
     if (!c) return tally_.reject(), 0;
     const std::uint64_t hash = tensor_key(0, print_case(*c));
@@ -95,7 +94,9 @@ class OpTarget final : public Target {
     judging.evidence = false;
     judging.observe = [&](const Scene& scene) {
       regimes = regimes_of(op_, scene.problem, scene.declared, scene.evaluation, scene.measurement);
-      if (options_.signal) signal_run(salt, c, *regimes, scene.measurement);
+      if (!options_.signal) return;
+      signal_case(salt, c, *regimes);
+      signal_use(salt, scene.measurement);
     };
     const Repeats repeats{.runs = hash / kKernelBits % kRepeatOneIn == 0 ? 2 : 1, .reruns = 0};
     const Record record = run_problem(c, materialize(c), subject.identity.name, *subject.runner, judging, repeats);

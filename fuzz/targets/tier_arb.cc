@@ -8,6 +8,7 @@
 #include "cases/materialize.h"
 #include "fuzz/case_mutator.h"
 #include "fuzz/input_case.h"
+#include "fuzz/signal.h"
 #include "fuzz/targets/target.h"
 #include "oracle/error.h"
 
@@ -29,13 +30,14 @@ class TierArb final : public Target {
     const std::optional<Case> c = input_case(op->name, input, kLimits);
     if (!c) return -1;
     const Problem problem = materialize(*c);
-    Truth fast;
+    Evaluation fast;
     try {
-      fast = op->evaluate(problem, {}, Level::kT0).truth;
+      fast = op->evaluate(problem, {}, Level::kT0);
     } catch (const InputError&) {
       return -1;  // values that are no legal indices
     }
-    compare(*c, fast, op->reference(problem, kBits));
+    signal_case(0, *c, regimes_of(*op, problem, {}, fast, {}));
+    compare(*c, fast.truth, op->reference(problem, kBits));
     return 0;
   }
 
