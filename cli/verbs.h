@@ -10,6 +10,7 @@ namespace assay {
 
 void add_bench_attack(Verb& app, int& exit_code);
 void add_bench_floors(Verb& app, int& exit_code);
+void add_bench_fuzz(Verb& app, int& exit_code);
 void add_bench_kernels(Verb& app, int& exit_code);
 void add_bench_mutants(Verb& app, int& exit_code);
 void add_bench_oracle(Verb& app, int& exit_code);

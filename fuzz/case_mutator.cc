@@ -1,11 +1,14 @@
 // How often what happens to a case.
 #include "fuzz/case_mutator.h"
 
+#include <algorithm>
 #include <optional>
 
 #include "fuzz/draw.h"
 #include "fuzz/generate.h"
 #include "fuzz/input_case.h"
+#include "oracle/op.h"
+#include "oracle/op_parameters.h"
 
 namespace assay {
 namespace {
@@ -18,27 +21,35 @@ std::string CaseMutator::mutate(std::span<const std::uint8_t> input, std::uint64
   Draw draw(seed);
   const Choose choose = [&](std::size_t n) { return draw(n); };
   const std::optional<Case> start = input_case(op_, input, limits_);
-  if (!start || choose(kFreshOneIn) == 0) return fresh(choose);
+  if (!start || choose(kFreshOneIn) == 0) return line(fresh(choose), choose);
   Case c = *start;
   for (std::size_t changes = 1 + choose(3); changes > 0; --changes) c = mutated(c, last_, choose, limits_).value_or(c);
   last_ = c;
-  return print_case(c);
+  return line(std::move(c), choose);
 }
 
 std::string CaseMutator::cross(std::span<const std::uint8_t> a, std::span<const std::uint8_t> b, std::uint64_t seed) {
   Draw draw(seed);
+  const Choose choose = [&](std::size_t n) { return draw(n); };
   const std::optional<Case> first = input_case(op_, a, limits_), second = input_case(op_, b, limits_);
   if (first && second)
-    if (const std::optional<Case> child = crossed(*first, *second, [&](std::size_t n) { return draw(n); }, limits_))
-      return print_case(*child);
+    if (std::optional<Case> child = crossed(*first, *second, choose, limits_)) return line(std::move(*child), choose);
   return mutate(a, seed);
 }
 
-std::string CaseMutator::fresh(const Choose& choose) const {
+Case CaseMutator::fresh(const Choose& choose) const {
   constexpr int kTries = 20;
   for (int i = 0; i < kTries; ++i)
-    if (const std::optional<Case> c = fresh_case(op_, choose, limits_)) return print_case(*c);
-  return std::string(op_);
+    if (const std::optional<Case> c = fresh_case(op_, choose, limits_)) return *c;
+  return parse_case(op_);
+}
+
+std::string CaseMutator::line(Case c, const Choose& choose) const {
+  const std::string_view format = info(op_named(op_).input_format(c.params)).name;
+  if (formats_.empty() || std::find(formats_.begin(), formats_.end(), format) != formats_.end()) return print_case(c);
+  Case other = c;
+  other.params.set(op_parameters(op_).format_key, formats_[choose(formats_.size())]);
+  return print_case(legal_case(std::move(other), limits_).value_or(c));
 }
 
 }  // namespace assay

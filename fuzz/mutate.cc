@@ -102,7 +102,7 @@ void change_param(Case& c, const Case& other, const Choose& choose) {
 std::uint64_t dictionary_code(Format format, const Choose& choose) {
   const FormatInfo& f = info(format);
   const double sign = choose(2) == 0 ? 1 : -1;
-  switch (choose(8)) {
+  switch (choose(7)) {
     case 0: return encode(format, sign * 0.0);
     case 1: return encode(format, sign * f.max_finite);
     case 2: return next_up(format, encode(format, 0.0));
@@ -131,8 +131,9 @@ std::uint64_t changed_code(Format format, std::uint64_t code, std::uint64_t anot
   return code;
 }
 
-/// Replaces an element, or a whole short row along the last axis, of a tensor of numbers.
-void change_values(Case& c, const Choose& choose, const MutationLimits& limits) {
+/// Replaces an element, or a whole short row along the last axis, of a tensor of numbers; `special`: an element, by a
+/// value of the dictionary.
+void change_values(Case& c, const Choose& choose, const MutationLimits& limits, bool special) {
   const Problem problem = materialize(c);
   const std::size_t at = choose(c.sources.size());
   const std::string& role = c.sources[at].first;
@@ -153,11 +154,13 @@ void change_values(Case& c, const Choose& choose, const MutationLimits& limits) 
   };
   std::vector<std::int64_t> index = random_index(), from = random_index();
   const auto length = static_cast<std::size_t>(layout.shape.back());
-  const bool whole = length <= kWholeRow && c.overrides.size() + length <= limits.overrides && choose(4) == 0;
+  const bool whole = !special && length <= kWholeRow && c.overrides.size() + length <= limits.overrides && choose(4) == 0;
   for (std::size_t n = 0; n < (whole ? length : 1); ++n) {
     if (whole) index.back() = from.back() = static_cast<std::int64_t>(n);
     const std::uint64_t code =
-        whole ? code_at(from) : changed_code(layout.format, code_at(index), code_at(from), choose);
+        whole     ? code_at(from)
+        : special ? dictionary_code(layout.format, choose)
+                  : changed_code(layout.format, code_at(index), code_at(from), choose);
     std::erase_if(c.overrides, [&](const Override& o) { return o.role == role && o.index == index; });
     c.overrides.push_back({.role = role, .index = index, .value = fmt::format("0x{:x}", code)});
   }
@@ -230,7 +233,7 @@ std::optional<Case> crossed(const Case& a, const Case& b, const Choose& choose, 
 
 std::optional<Case> mutated(const Case& c, const Case& other, const Choose& choose, const MutationLimits& limits) {
   Case next = c;
-  switch (choose(8)) {  // values most often: they are what a search climbs on
+  switch (choose(9)) {  // values most often: they are what a search climbs on
     case 0:
     case 1: change_source(next, choose); break;
     case 2:
@@ -248,7 +251,7 @@ std::optional<Case> mutated(const Case& c, const Case& other, const Choose& choo
         break;
       }
       [[fallthrough]];
-    default: change_values(next, choose, limits);
+    default: change_values(next, choose, limits, choose(3) == 0);
   }
   std::optional<Case> legal = legal_case(std::move(next), limits);
   return legal && *legal == c ? std::nullopt : legal;

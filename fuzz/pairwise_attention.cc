@@ -253,11 +253,15 @@ Plan fuzz_plan() {
                                    "sq=200 skv=300", "sq=16 skv=160",  "sq=33 skv=200", "sq=127 skv=191"};
   static const Levels kMoreHeads{"b=1 hq=9 hkv=1",  "b=1 hq=16 hkv=1", "b=1 hq=10 hkv=2", "b=1 hq=7 hkv=1", "b=3 hq=2 hkv=1",
                                  "b=1 hq=12 hkv=1", "b=1 hq=24 hkv=2", "b=4 hq=1",        "b=2 hq=6 hkv=3", "b=1 hq=8 hkv=4"};
+  static const Levels kMoreFactors{"descale=tensor v_scale=uniform(0.00001,0.0001)@{s}",
+                                   "descale=head q_scale=mixed_exponents@{s}", "descale=head v_scale=mixed_exponents@{s}",
+                                   "descale=block scale_block=16 k_scale=uniform(100,1000)@{s}"};
+  static const Levels kMasked{"", "", "masked_nonfinite=ignored"};
   static const Levels kMoreDims{"d=56", "d=72", "d=80", "d=104", "d=112", "d=256", "d=16 dv=8", "d=8 dv=24"};
   Plan plan{"attention",
             {joined(kAdversarialRecipes, kEdgeRecipes), kMasks, kLayouts, kDtypes, joined(kLengths, kMoreLengths),
-             joined(kHeads, kMoreHeads), joined(kDims, kMoreDims), kLse, kScales, kEmpty, kPoisons, kOptions, kFactors,
-             kStores},
+             joined(kHeads, kMoreHeads), joined(kDims, kMoreDims), kLse, kScales, kEmpty, kPoisons, kOptions,
+             joined(kFactors, kMoreFactors), kStores, kMasked},
             0,
             0};
   plan.excludes = excludes, plan.settle = settle;

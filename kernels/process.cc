@@ -65,14 +65,14 @@ bool socket_pair(int& ours, int& theirs) {
   return false;
 }
 
-std::string ending(int status) {
+}  // namespace
+
+std::string ending_text(int status) {
   if (WIFEXITED(status)) return "exit " + std::to_string(WEXITSTATUS(status));
   const int signal = WTERMSIG(status);
   const char* name = sigabbrev_np(signal);
   return "signal " + std::to_string(signal) + (name != nullptr ? " (SIG" + std::string(name) + ")" : "");
 }
-
-}  // namespace
 
 Process::Process(const std::vector<std::string>& argv, int memory_fd) : channel_(-1, -1) {
   if (argv.empty()) throw EnvironmentError("worker: no program given");
@@ -126,7 +126,7 @@ std::string Process::end(std::chrono::milliseconds patience) {
     }
     std::this_thread::sleep_for(std::chrono::milliseconds(1));
   }
-  return ending(status_);
+  return ending_text(status_);
 }
 
 }  // namespace assay

@@ -14,6 +14,9 @@ namespace assay {
 /// The number under which a child inherits the shared memory.
 inline constexpr int kChildMemoryFd = 3;
 
+/// How a process ended, from waitpid's status: "exit 3", "signal 11 (SIGSEGV)".
+std::string ending_text(int status);
+
 class Process {
  public:
   /// Starts argv (found on PATH) in its own process group, with a socket as standard input and output and `memory_fd`

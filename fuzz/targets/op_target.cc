@@ -8,6 +8,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <optional>
+#include <set>
 
 #include "cases/materialize.h"
 #include "cases/random.h"
@@ -46,6 +47,7 @@ class OpTarget final : public Target {
       if (std::none_of(subjects_.begin(), subjects_.end(), [&](const Subject& s) { return s.identity.name == name; }))
         throw InputError("--kernel: there is no kernel '" + name + "' of op " + op + " here");
     if (subjects_.empty()) throw EnvironmentError("op " + op + " has no kernel here");
+    mutator_.emplace(op_.name, limits_, formats());
   }
 
   int run(std::span<const std::uint8_t> input) override {
@@ -65,12 +67,12 @@ class OpTarget final : public Target {
   }
 
   std::string mutate(std::span<const std::uint8_t> input, std::uint64_t seed) override {
-    return options_.recipes ? mutator_.mutate(input, seed) : std::string();
+    return options_.recipes ? mutator_->mutate(input, seed) : std::string();
   }
 
   std::string cross(std::span<const std::uint8_t> input, std::span<const std::uint8_t> other, std::uint64_t seed) override {
     if (!options_.recipes) return {};
-    return options_.crossover ? mutator_.cross(input, other, seed) : mutator_.mutate(input, seed);
+    return options_.crossover ? mutator_->cross(input, other, seed) : mutator_->mutate(input, seed);
   }
 
   void finish() override {
@@ -80,6 +82,16 @@ class OpTarget final : public Target {
 
  private:
   static std::string own_path() { return std::filesystem::read_symlink("/proc/self/exe").string(); }
+
+  /// All that some kernel takes; empty if one takes any.
+  std::vector<std::string> formats() const {
+    std::set<std::string> all;
+    for (const Subject& subject : subjects_) {
+      if (subject.identity.dtypes.empty()) return {};
+      all.insert(subject.identity.dtypes.begin(), subject.identity.dtypes.end());
+    }
+    return {all.begin(), all.end()};
+  }
 
   void add_subject(KernelIdentity identity, Runner& runner) {
     if (identity.op != op_.name || (options_.device && !identity.device)) return;
@@ -133,7 +145,7 @@ class OpTarget final : public Target {
   std::vector<std::unique_ptr<Runner>> runners_;
   std::vector<Subject> subjects_;
   std::optional<FindingStore> findings_;
-  CaseMutator mutator_{op_.name, limits_};
+  std::optional<CaseMutator> mutator_;
 };
 
 }  // namespace
