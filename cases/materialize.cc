@@ -45,11 +45,8 @@ void write_values(const InputSpec& spec, Tensor& tensor) {
   });
 }
 
-void apply(const Override& item, std::vector<Tensor>& inputs) {
-  const auto tensor =
-      std::find_if(inputs.begin(), inputs.end(), [&](const Tensor& t) { return t.layout.role == item.role; });
-  if (tensor == inputs.end()) bad_field("set", print_override(item), "no such tensor");
-  const TensorLayout& layout = tensor->layout;
+void apply(const Override& item, Tensor& tensor) {
+  const TensorLayout& layout = tensor.layout;
   if (item.index.size() != layout.shape.size()) bad_field("set", print_override(item), "wrong number of indices");
   std::int64_t element = layout.offset;
   for (std::size_t axis = 0; axis < item.index.size(); ++axis) {
@@ -57,30 +54,36 @@ void apply(const Override& item, std::vector<Tensor>& inputs) {
       bad_field("set", print_override(item), "index out of range");
     element += item.index[axis] * layout.strides[axis];
   }
-  store_code(tensor->bytes.data(), layout.format, element, override_code("set", layout.format, item.value));
+  store_code(tensor.bytes.data(), layout.format, element, override_code("set", layout.format, item.value));
 }
 
 }  // namespace
 
+Tensor materialize_input(const Case& c, const InputSpec& spec) {
+  Tensor tensor = poisoned(spec.layout, c.poison);
+  if (!spec.values.empty()) {
+    write_values(spec, tensor);
+  } else {
+    const auto source = std::find_if(c.sources.begin(), c.sources.end(),
+                                     [&](const auto& item) { return item.first == spec.layout.role; });
+    if (source == c.sources.end()) bad_field(spec.layout.role, "", "the case has no source for this tensor");
+    if (source->second.recipe == "file")
+      fill_from_file(source->second, spec, tensor.bytes.data());
+    else
+      fill_from_recipe(source->second, spec, logit_scale(c.params, spec), tensor.bytes.data());
+  }
+  for (const Override& item : c.overrides)
+    if (item.role == spec.layout.role) apply(item, tensor);
+  return tensor;
+}
+
 Problem materialize(const Case& c) {
   const Op& op = op_named(c.op);
   Problem problem{c.params, {}, op.outputs(c.params)};
-  for (const InputSpec& spec : op.inputs(c.params)) {
-    Tensor tensor = poisoned(spec.layout, c.poison);
-    if (!spec.values.empty()) {
-      write_values(spec, tensor);
-    } else {
-      const auto source = std::find_if(c.sources.begin(), c.sources.end(),
-                                       [&](const auto& item) { return item.first == spec.layout.role; });
-      if (source == c.sources.end()) bad_field(spec.layout.role, "", "the case has no source for this tensor");
-      if (source->second.recipe == "file")
-        fill_from_file(source->second, spec, tensor.bytes.data());
-      else
-        fill_from_recipe(source->second, spec, logit_scale(c.params, spec), tensor.bytes.data());
-    }
-    problem.inputs.push_back(std::move(tensor));
-  }
-  for (const Override& item : c.overrides) apply(item, problem.inputs);
+  for (const InputSpec& spec : op.inputs(c.params)) problem.inputs.push_back(materialize_input(c, spec));
+  for (const Override& item : c.overrides)
+    if (std::none_of(problem.inputs.begin(), problem.inputs.end(), [&](const Tensor& t) { return t.layout.role == item.role; }))
+      bad_field("set", print_override(item), "no such tensor");
   return problem;
 }
 

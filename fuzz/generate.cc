@@ -42,8 +42,11 @@ std::optional<Case> fresh_case(std::string_view op, const Choose& choose, const 
   } catch (const InputError&) {
     return std::nullopt;  // levels that cannot stand together
   }
+  const std::optional<Case> legal = legal_case(std::move(c), limits);
+  if (!legal) return std::nullopt;
+  c = *legal;
   for (std::size_t changes = choose(4); changes > 0; --changes) c = mutated(c, c, choose, limits).value_or(c);
-  return legal_case(std::move(c), limits);
+  return c;
 }
 
 }  // namespace assay

@@ -134,12 +134,11 @@ std::uint64_t changed_code(Format format, std::uint64_t code, std::uint64_t anot
 /// Replaces an element, or a whole short row along the last axis, of a tensor of numbers; `special`: an element, by a
 /// value of the dictionary.
 void change_values(Case& c, const Choose& choose, const MutationLimits& limits, bool special) {
-  const Problem problem = materialize(c);
-  const std::size_t at = choose(c.sources.size());
-  const std::string& role = c.sources[at].first;
-  const auto tensor = std::find_if(problem.inputs.begin(), problem.inputs.end(),
-                                   [&](const Tensor& t) { return t.layout.role == role; });
-  const TensorLayout& layout = tensor->layout;
+  const std::string role = c.sources[choose(c.sources.size())].first;
+  const std::vector<InputSpec> specs = op_named(c.op).inputs(c.params);
+  const auto spec =
+      std::find_if(specs.begin(), specs.end(), [&](const InputSpec& s) { return s.layout.role == role; });
+  const TensorLayout& layout = spec->layout;
   if (info(layout.format).specials == Specials::kInteger || layout.count() == 0) return;
   const auto random_index = [&] {
     std::vector<std::int64_t> index;
@@ -147,10 +146,11 @@ void change_values(Case& c, const Choose& choose, const MutationLimits& limits, 
       index.push_back(static_cast<std::int64_t>(choose(static_cast<std::size_t>(extent))));
     return index;
   };
+  const Tensor tensor = special ? Tensor{} : materialize_input(c, *spec);
   const auto code_at = [&](const std::vector<std::int64_t>& index) {
     std::int64_t element = layout.offset;
     for (std::size_t axis = 0; axis < index.size(); ++axis) element += index[axis] * layout.strides[axis];
-    return load_code(tensor->bytes.data(), layout.format, element);
+    return load_code(tensor.bytes.data(), layout.format, element);
   };
   std::vector<std::int64_t> index = random_index(), from = random_index();
   const auto length = static_cast<std::size_t>(layout.shape.back());
