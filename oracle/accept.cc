@@ -1,7 +1,9 @@
 // The acceptance set, with outward rounding and boundaries between neighbouring codes.
 #include "oracle/accept.h"
 
+#include <bit>
 #include <cmath>
+#include <cstdint>
 #include <limits>
 
 namespace assay {
@@ -9,8 +11,14 @@ namespace {
 
 constexpr double kInf = std::numeric_limits<double>::infinity();
 
-double below(double x) { return decode(Format::kFp64, next_down(Format::kFp64, encode(Format::kFp64, x))); }
-double above(double x) { return decode(Format::kFp64, next_up(Format::kFp64, encode(Format::kFp64, x))); }
+/// The next larger double. Of a finite number away from zero its bits say so: one more in magnitude, or one less.
+double above(double x) {
+  if (x == 0) return std::numeric_limits<double>::denorm_min();
+  if (!std::isfinite(x)) return x == -kInf ? std::numeric_limits<double>::lowest() : x;
+  const auto bits = std::bit_cast<std::uint64_t>(x);
+  return std::bit_cast<double>(x > 0 ? bits + 1 : bits - 1);
+}
+double below(double x) { return -above(-x); }
 
 /// The value where rounding changes from `code` to its neighbour on the side of `mid`; beyond the largest finite number the
 /// spacing of its binade continues.
@@ -45,6 +53,7 @@ bool accepts(const Acceptance& set, std::uint64_t code) {
 }
 
 double tolerance_used(Format format, ClassSet classes, double mid, double radius, double tau, std::uint64_t code) {
+  if ((classes & kNumber) != 0 && !is_nan(format, code) && code == encode(format, mid)) return 0;
   if (accepts(acceptance(format, classes, mid, radius, 0), code)) return 0;
   if (is_nan(format, code) || !(classes & kNumber)) return kInf;
   const double distance = std::abs(boundary(format, code, mid) - mid) - radius;

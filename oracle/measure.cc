@@ -78,8 +78,9 @@ class Slope {
   std::unordered_set<std::uint64_t> codes_;
 };
 
+/// `failed`: by element, set where the tier rejects it.
 TierMeasure measure_tier(Level level, const OutputTruth& truth, const OutputBound& bound, const OutputTier& tier,
-                         const Tensor& output) {
+                         const Tensor& output, std::vector<std::uint8_t>& failed) {
   TierMeasure m;
   m.level = level;
   const Format format = truth.layout.format;
@@ -93,6 +94,7 @@ TierMeasure measure_tier(Level level, const OutputTruth& truth, const OutputBoun
     const double unit = ulp(format, tier.mid[i]);
     ++m.judged;
     m.rejected += rejected;
+    failed[i] |= rejected;
     m.bit_equal += code == encode(format, tier.mid[i]);
     taus.push_back(tier.tau[i]);
     ulps.push_back(tier.tau[i] / unit);
@@ -117,6 +119,7 @@ OutputMeasure measure_output(const Evaluation& evaluation, std::size_t which, co
   m.rows.resize(evaluation.truth.rows.size());
   const Format format = truth.layout.format;
   std::vector<double> taus, ulps;
+  std::vector<std::uint8_t> failed(truth.element.size());  ///< at any level
   for (std::size_t i = 0; i < truth.element.size(); ++i) {
     const std::uint64_t code = load_code(output.bytes.data(), format, truth.element[i]);
     RowMeasure& row = m.rows[static_cast<std::size_t>(truth.row[i])];
@@ -149,7 +152,7 @@ OutputMeasure measure_output(const Evaluation& evaluation, std::size_t which, co
       ++m.bit_equal;
     }
     m.rejected += rejected;
-    row.rejected += rejected || !accepted(evaluation, which, i, code);
+    failed[i] = rejected;
     row.worst_used = std::max(row.worst_used, used);
     if (is_worse(element, m.worst)) m.worst = element;
   }
@@ -157,9 +160,10 @@ OutputMeasure measure_output(const Evaluation& evaluation, std::size_t which, co
   m.median_tau_ulp = median(std::move(ulps));
   for (const Tier& tier : evaluation.bound.tiers) {
     if (tier.outputs[which].tau.empty()) continue;
-    const TierMeasure measured = measure_tier(tier.level, truth, bound, tier.outputs[which], output);
+    const TierMeasure measured = measure_tier(tier.level, truth, bound, tier.outputs[which], output, failed);
     if (measured.judged > 0) m.tiers.push_back(measured);
   }
+  for (std::size_t i = 0; i < failed.size(); ++i) m.rows[static_cast<std::size_t>(truth.row[i])].rejected += failed[i];
   return m;
 }
 
