@@ -21,6 +21,7 @@ void add_explain(Verb& app, int& exit_code);
 void add_fingerprint(Verb& app, int& exit_code);
 void add_judge(Verb& app, int& exit_code);
 void add_list(Verb& app, int& exit_code);
+void add_minimize(Verb& app, int& exit_code);
 void add_mutants(Verb& app, int& exit_code);
 void add_report(Verb& app, int& exit_code);
 void add_repro(Verb& app, int& exit_code);

@@ -1,9 +1,11 @@
 // Counts what a case consists of.
 #include "fuzz/case_size.h"
 
+#include <algorithm>
 #include <bit>
 #include <cmath>
 #include <cstdlib>
+#include <utility>
 
 #include "cases/materialize.h"
 #include "cases/walk.h"
@@ -12,6 +14,8 @@ namespace assay {
 namespace {
 
 constexpr int kFractionBits = 52;
+
+std::size_t options_of(const Case& c) { return c.params.items.size() + (c.poison != Poison::kNan ? 1 : 0); }
 
 }  // namespace
 
@@ -24,23 +28,28 @@ int value_size(double value) {
   const auto fraction = std::bit_cast<std::uint64_t>(significand) & ((std::uint64_t{1} << kFractionBits) - 1);
   const int fraction_bits = fraction == 0 ? 0 : kFractionBits - std::countr_zero(fraction);
   const int exponent_bits = std::bit_width(static_cast<unsigned>(std::abs(exponent - 1)));
-  return 2 + (value < 0 ? 1 : 0) + exponent_bits + 2 * fraction_bits;
+  return std::min(kLongNumber, 2 + (value < 0 ? 1 : 0) + exponent_bits + fraction_bits);
+}
+
+std::int64_t case_elements(const Case& c) {
+  const Op& op = op_named(c.op);
+  std::int64_t elements = 0;
+  for (const InputSpec& spec : op.inputs(c.params)) elements += spec.layout.storage;
+  for (const TensorLayout& output : op.outputs(c.params)) elements += output.storage;
+  return elements;
 }
 
 CaseSize case_size(const Case& c) {
-  CaseSize size{.elements = 0,
-                .options = c.params.items.size(),
-                .values = 0,
+  CaseSize size{.elements = case_elements(c),
+                .options = options_of(c),
+                .values = kOverride * static_cast<std::int64_t>(c.overrides.size()),
                 .overrides = c.overrides.size(),
                 .length = 0,
                 .line = print_case(c)};
   size.length = size.line.size();
-  if (c.poison != Poison::kNan) ++size.options;
   const Problem problem = materialize(c);
-  for (const TensorLayout& output : problem.outputs) size.elements += output.storage;
   const std::vector<InputSpec> specs = op_named(c.op).inputs(c.params);
   for (std::size_t i = 0; i < specs.size(); ++i) {
-    size.elements += specs[i].layout.storage;
     if (!specs[i].values.empty()) continue;
     const TensorView tensor = problem.inputs[i].view();
     for_each_row(specs[i], [&](const Row& row, const RowValues& values) {
@@ -50,6 +59,11 @@ CaseSize case_size(const Case& c) {
     });
   }
   return size;
+}
+
+bool is_smaller(const Case& c, const CaseSize& than) {
+  const auto quick = std::pair(case_elements(c), options_of(c)), known = std::pair(than.elements, than.options);
+  return quick != known ? quick < known : case_size(c) < than;
 }
 
 }  // namespace assay

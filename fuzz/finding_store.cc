@@ -116,14 +116,6 @@ void add_seen_as(Json& entry, const std::string& slug) {
 
 std::string key_of(const std::string& kernel, const std::string& slug) { return kernel + " " + slug; }
 
-std::int64_t elements_of(const Case& c) {
-  const Op& op = op_named(c.op);
-  std::int64_t elements = 0;
-  for (const InputSpec& spec : op.inputs(c.params)) elements += spec.layout.storage;
-  for (const TensorLayout& output : op.outputs(c.params)) elements += output.storage;
-  return elements;
-}
-
 }  // namespace
 
 std::string_view stored_name(Stored stored) {
@@ -185,7 +177,7 @@ FindingStore::Seen* FindingStore::known(const std::string& kernel, const std::st
               .worst_used = finding.worst_used,
               .own = finding.signature.slug() == slug,
               .worse = {}};
-    if (seen.own) seen.elements = elements_of(parse_case(finding.smallest_line));
+    if (seen.own) seen.elements = case_elements(parse_case(finding.smallest_line));
     return &seen_.emplace(key, std::move(seen)).first->second;
   }
   return nullptr;
@@ -227,7 +219,7 @@ FindingStore::Added FindingStore::enter(const Record& smallest, const Record& ra
     entry["worst"] = end_of(worst);
     added.stored = Stored::kWorse;
   }
-  if (case_size(parse_case(smallest.case_line)) < case_size(parse_case(old.smallest_line))) {
+  if (is_smaller(parse_case(smallest.case_line), case_size(parse_case(old.smallest_line)))) {
     entry["smallest"] = end_of(smallest);
     added.stored = Stored::kSmaller;
   }
@@ -245,14 +237,14 @@ FindingStore::Added FindingStore::add(const Record& record, const Shrink& shrink
     return count >= kShrunkAgain && std::has_single_bit(static_cast<std::uint64_t>(count));
   };
   const bool shrink_now = shrink && (seen == nullptr || due(seen->count + 1));
-  if (seen == nullptr || shrink_now || (seen->own && elements_of(c) < seen->elements)) {
+  if (seen == nullptr || shrink_now || (seen->own && case_elements(c) < seen->elements)) {
     const Added added = enter(shrink_now ? shrink(record) : record, record, slug);
     if (seen == nullptr) seen = known(record.kernel, slug);
     if (seen != nullptr) {
       ++seen->count;
       if (seen->folder == added.folder) {
         seen->worst_used = std::max(seen->worst_used, worst_used(record));
-        if (seen->own && added.stored == Stored::kSmaller) seen->elements = std::min(seen->elements, elements_of(c));
+        if (seen->own && added.stored == Stored::kSmaller) seen->elements = std::min(seen->elements, case_elements(c));
       }
     }
     return added;
