@@ -25,7 +25,7 @@ int run(int argc, char** argv) {
   app.require_subcommand(1);
   Verb all(&app);
   int exit_code = 0;
-  for (const auto add : {add_check, add_doctor, add_explain, add_fingerprint, add_judge, add_list, add_minimize, add_mutants, add_report, add_repro, add_tolerance,
+  for (const auto add : {add_check, add_doctor, add_explain, add_fingerprint, add_fuzz, add_judge, add_list, add_minimize, add_mutants, add_report, add_repro, add_tolerance,
                          add_tomography, add_bench_attack, add_bench_floors, add_bench_fuzz, add_bench_kernels, add_bench_mutants, add_bench_oracle, add_bench_radius})
     add(all, exit_code);
   try {

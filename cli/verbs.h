@@ -19,6 +19,7 @@ void add_check(Verb& app, int& exit_code);
 void add_doctor(Verb& app, int& exit_code);
 void add_explain(Verb& app, int& exit_code);
 void add_fingerprint(Verb& app, int& exit_code);
+void add_fuzz(Verb& app, int& exit_code);
 void add_judge(Verb& app, int& exit_code);
 void add_list(Verb& app, int& exit_code);
 void add_minimize(Verb& app, int& exit_code);

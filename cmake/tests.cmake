@@ -17,7 +17,11 @@ endif()
 add_library(assay_test_flags INTERFACE)
 target_compile_definitions(assay_test_flags INTERFACE ASSAY_SOURCE_DIR="${CMAKE_SOURCE_DIR}"
   ASSAY_PROGRAM="$<TARGET_FILE:assay>" ASSAY_MUTANTS_PROGRAM="$<TARGET_FILE:assay_mutants>" ASSAY_PYTHON="${ASSAY_PYTHON}"
-  ASSAY_PLUGINS="${CMAKE_BINARY_DIR}/plugins")
+  ASSAY_PLUGINS="${CMAKE_BINARY_DIR}/plugins" ASSAY_FAKE_ENGINE="$<TARGET_FILE:fake_engine>")
+
+# Stands for assay_fuzz where tests need a crash, a hang or a kill at a known place.
+add_executable(fake_engine ${CMAKE_SOURCE_DIR}/tests/fuzz/fake_engine.cc)
+target_link_libraries(fake_engine PRIVATE ${ASSAY_HOST_PARTS})
 
 # Tests see the host kernels only, but for those in tests/device: most ask every kernel that is linked in.
 file(GLOB_RECURSE test_sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/tests/*_test.cc)
@@ -48,6 +52,8 @@ endforeach()
 
 get_property(plugins GLOBAL PROPERTY ASSAY_PLUGIN_TARGETS)
 add_dependencies(cli.plugin_test assay assay_mutants ${plugins})
+add_dependencies(fuzz.campaign_test fake_engine)
+add_dependencies(cli.fuzz_test assay assay_mutants fake_engine)
 add_dependencies(fuzz.confusion_test assay assay_mutants ${plugins})
 
 if(ASSAY_SANITIZE AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU")

@@ -14,6 +14,7 @@ struct DeviceInfo {
   std::string runtime;     ///< CUDA version this program is linked with
   int multiprocessors = 0;
   std::int64_t memory = 0;  ///< bytes
+  int count = 0;            ///< devices that this process may use; the fields above are the first one's
 
   /// One line: "NVIDIA H200, compute capability 9.0, driver 580.95.05 (CUDA 13.0), runtime 13.0", or why there is none.
   std::string text() const;

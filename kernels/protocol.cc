@@ -97,14 +97,14 @@ KernelIdentity identity_from_json(const nlohmann::json& json) {
 nlohmann::json to_json(const DeviceInfo& device) {
   return {{"absent", device.absent}, {"name", device.name},       {"capability", device.capability},
           {"driver", device.driver}, {"runtime", device.runtime}, {"multiprocessors", device.multiprocessors},
-          {"memory", device.memory}};
+          {"memory", device.memory}, {"count", device.count}};
 }
 
 DeviceInfo device_from_json(const nlohmann::json& json) {
   return {json.at("absent").get<std::string>(),     json.at("name").get<std::string>(),
           json.at("capability").get<std::string>(), json.at("driver").get<std::string>(),
           json.at("runtime").get<std::string>(),    json.at("multiprocessors").get<int>(),
-          json.at("memory").get<std::int64_t>()};
+          json.at("memory").get<std::int64_t>(),    json.at("count").get<int>()};
 }
 
 Channel::Status Channel::send(const nlohmann::json& message, Clock::time_point deadline) {

@@ -15,19 +15,6 @@ namespace {
 // A step summary is cut off at 1 MiB: groups are counted in full, but only this many are written out.
 constexpr std::size_t kGroupsShown = 40;
 
-void append_row(std::string& out, const std::vector<std::string>& cells) {
-  out += "|";
-  for (const std::string& cell : cells) out += " " + markdown_cell(cell) + " |";
-  out += "\n";
-}
-
-void append_header(std::string& out, const std::vector<std::string>& cells) {
-  append_row(out, cells);
-  out += "|";
-  for (std::size_t i = 0; i < cells.size(); ++i) out += " --- |";
-  out += "\n";
-}
-
 /// A fence longer than any run of backticks inside, so that no case line can end the block.
 std::string code_block(const std::string& text) {
   std::size_t run = 0, longest = 0;
@@ -96,6 +83,19 @@ std::string markdown_cell(const std::string& text) {
     }
   }
   return cell;
+}
+
+void append_row(std::string& out, const std::vector<std::string>& cells) {
+  out += "|";
+  for (const std::string& cell : cells) out += " " + markdown_cell(cell) + " |";
+  out += "\n";
+}
+
+void append_header(std::string& out, const std::vector<std::string>& cells) {
+  append_row(out, cells);
+  out += "|";
+  for (std::size_t i = 0; i < cells.size(); ++i) out += " --- |";
+  out += "\n";
 }
 
 std::string markdown_report(const std::vector<Record>& records, const nlohmann::json& environment) {

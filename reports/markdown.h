@@ -15,4 +15,8 @@ std::string markdown_report(const std::vector<Record>& records, const nlohmann::
 /// Text for a table cell: pipes, line breaks and HTML brackets escaped.
 std::string markdown_cell(const std::string& text);
 
+/// Lines of a table: one with the cells escaped; one with the line below it that makes it the header.
+void append_row(std::string& out, const std::vector<std::string>& cells);
+void append_header(std::string& out, const std::vector<std::string>& cells);
+
 }  // namespace assay

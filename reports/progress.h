@@ -7,6 +7,7 @@
 #include <string>
 
 #include "reports/record.h"
+#include "reports/terminal_line.h"
 
 namespace assay {
 
@@ -19,19 +20,14 @@ class Progress {
   using Clock = std::chrono::steady_clock;
   /// `total` records are expected. Writes nothing unless `stream` is a terminal.
   explicit Progress(std::int64_t total, std::FILE* stream = stderr, Clock::time_point start = Clock::now());
-  ~Progress();  ///< clears the line
-  Progress(const Progress&) = delete;
-  Progress& operator=(const Progress&) = delete;
 
   /// Shows what is about to run; at most ten times a second.
   void show(const Summary& done, const std::string& current, Clock::time_point now = Clock::now());
-  bool visible() const { return visible_; }
+  bool visible() const { return line_.visible(); }
 
  private:
   std::int64_t total_;
-  std::FILE* stream_;
-  bool visible_;
-  bool written_ = false;
+  TerminalLine line_;
   Clock::time_point start_, last_;
 };
 

@@ -25,6 +25,7 @@ DeviceInfo ask() {
   try {
     int index = 0, driver = 0, runtime = 0;
     check_cuda(cudaGetDevice(&index), "looking for devices");
+    check_cuda(cudaGetDeviceCount(&device.count), "counting devices");
     cudaDeviceProp properties{};
     check_cuda(cudaGetDeviceProperties(&properties, index), "reading the device's properties");
     check_cuda(cudaDriverGetVersion(&driver), "reading the driver's version");
