@@ -30,6 +30,9 @@ else()
 endif()
 
 if(ASSAY_TESTS)
+  if(TARGET assay_fuzz)
+    add_dependencies(cli.fuzz_test assay_fuzz assay_mutants_fuzz)
+  endif()
   add_executable(assay_fuzz_replay fuzz/targets/plain_main.cc $<TARGET_OBJECTS:assay_targets>)
   target_link_libraries(assay_fuzz_replay PRIVATE ${ASSAY_HOST_PARTS})
   # Mutated inputs, and how many bytes of what libFuzzer reads they must set.

@@ -62,7 +62,8 @@ CampaignSummary campaign_summary(const fs::path& folder) {
                                 .signature = found.signature.slug(),
                                 .smallest = found.smallest_line,
                                 .worst_used = found.worst_used,
-                                .times = found.count});
+                                .times = found.count,
+                                .ended = found.signature.mode == "crash" || found.signature.mode == "hang"});
   summary.quarantine = Quarantine(folder / "quarantine").entries();
   return summary;
 }

@@ -12,8 +12,8 @@ namespace assay {
 
 std::vector<std::string> EngineCommand::base(const Assignment& task) const {
   std::vector<std::string> argv{(task.mutant ? tools_.mutant_engine : tools_.engine).string(), task.op};
-  if (!task.kernels.empty()) argv.insert(argv.end(), {"--kernel", fmt::format("{}", fmt::join(task.kernels, ","))});
-  if (!task.plugin.empty()) argv.insert(argv.end(), {"--plugin", task.plugin});
+  if (!task.kernels.empty()) argv.push_back(fmt::format("--kernel={}", fmt::join(task.kernels, ",")));
+  if (!task.plugin.empty()) argv.push_back("--plugin=" + task.plugin);
   if (task.device) argv.emplace_back("--device");
   return argv;
 }
@@ -22,7 +22,7 @@ std::vector<std::string> EngineCommand::fuzz(const Assignment& task, std::int64_
                                              double seconds, std::int64_t runs) const {
   std::vector<std::string> argv = base(task);
   argv.insert(argv.end(),
-              {"--findings", folders_.findings().string(), "--stats", folders_.stats(number).string(),
+              {"--findings=" + folders_.findings().string(), "--stats=" + folders_.stats(number).string(),
                // Zero would be libFuzzer's own choice by the clock.
                fmt::format("-seed={}", 1 + (seed + static_cast<std::uint64_t>(number)) % 0x7fffffff),
                fmt::format("-timeout={}", deadline_), fmt::format("-report_slow_units={}", deadline_ + 1),
@@ -41,7 +41,7 @@ std::vector<std::string> EngineCommand::fuzz(const Assignment& task, std::int64_
 std::vector<std::string> EngineCommand::merge(const Assignment& task, const std::filesystem::path& out) const {
   std::vector<std::string> argv = base(task);
   argv.insert(argv.end(),
-              {"--findings", (folders_.merge() / "findings").string(), "-merge=1",
+              {"--findings=" + (folders_.merge() / "findings").string(), "-merge=1",
                fmt::format("-timeout={}", deadline_), "-artifact_prefix=" + (folders_.merge() / "artifacts-").string(),
                "-handle_xfsz=0", out.string(), folders_.corpus(task.op).string()});
   return argv;
@@ -52,7 +52,7 @@ std::vector<std::string> EngineCommand::repeat(const Assignment& task, const std
   Assignment one = task;
   one.kernels = {kernel};
   std::vector<std::string> argv = base(one);
-  argv.insert(argv.end(), {"--findings", folders_.repeat().string()});
+  argv.push_back("--findings=" + folders_.repeat().string());
   for (const char* handler : {"segv", "bus", "abrt", "ill", "fpe"})
     argv.push_back(fmt::format("-handle_{}=0", handler));
   argv.push_back(input);

@@ -50,11 +50,14 @@ QuarantineEntry quarantine_entry_from_json(const JsonField& field) {
 }
 
 int exit_code(const CampaignSummary& s) {
-  const auto unknown = [](const auto& items) {
-    return std::any_of(items.begin(), items.end(), [](const auto& item) { return item.known.empty(); });
+  const auto unknown_finding = [&](bool ended) {
+    return std::any_of(s.findings.begin(), s.findings.end(),
+                       [&](const CampaignFinding& f) { return f.known.empty() && f.ended == ended; });
   };
-  if (unknown(s.findings) || !s.passes.empty()) return 1;
-  if (unknown(s.quarantine)) return 5;
+  if (unknown_finding(false) || !s.passes.empty()) return 1;
+  if (unknown_finding(true) ||
+      std::any_of(s.quarantine.begin(), s.quarantine.end(), [](const QuarantineEntry& e) { return e.known.empty(); }))
+    return 5;
   return s.done.judged() == 0 ? 6 : 0;
 }
 

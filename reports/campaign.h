@@ -33,6 +33,7 @@ struct CampaignFinding {
   std::string kernel, signature, smallest;
   double worst_used = 0;  ///< largest error in units of its bound; 0 where nothing was measured
   std::int64_t times = 0;
+  bool ended = false;      ///< a crash or a hang, of a plug-in's own process
   std::string known = {};  ///< the issue that the ledger names for it
 };
 

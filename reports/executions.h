@@ -13,7 +13,7 @@ namespace assay {
 
 struct KernelExecutions {
   std::int64_t executions = 0;
-  std::map<std::string, double> worst;  ///< "T1/o" -> largest part of the tolerance that an element used
+  std::map<std::string, double> worst;  ///< "T1 o" -> largest part of the tolerance that an element used
   std::set<std::string> regimes;        ///< numeric regimes that its cases reached
 };
 

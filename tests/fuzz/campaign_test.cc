@@ -92,7 +92,7 @@ TEST_F(CampaignTest, RunsEnginesOverAllKernelsAndMergesTheCorpus) {
   EXPECT_GE(summary.done.executions, 160);
   EXPECT_EQ(summary.done.verdict("clean"), summary.done.executions);
   EXPECT_EQ(summary.done.kernels.size(), 2U);
-  EXPECT_EQ(summary.done.kernels.at("one").worst.at("T0/o"), 0.25);
+  EXPECT_EQ(summary.done.kernels.at("one").worst.at("T0 o"), 0.25);
   EXPECT_EQ(corpus().size(), 21U) << "of 40 inputs every second one is enough";
   EXPECT_EQ(summary.corpus.at("attention"), 21);
   EXPECT_EQ(summary.reached.at("attention"), (std::vector<std::string>{"long", "short"}));
@@ -295,8 +295,8 @@ TEST_F(CampaignTest, GivesEveryEngineOfDeviceKernelsOneOfTheDevicesInTurn) {
   std::set<std::string> seen;
   std::istringstream lines(read_whole(args));
   for (std::string line; std::getline(lines, line);) {
-    if (line.find("--stats") == std::string::npos) continue;
-    const std::size_t kernel = line.find("--kernel ") + 9;
+    if (line.find("--stats=") == std::string::npos) continue;
+    const std::size_t kernel = line.find("--kernel=") + 9;
     seen.insert(line.substr(kernel, 1) + line.substr(line.rfind(' ')));
   }
   EXPECT_EQ(seen, (std::set<std::string>{"a devices=0", "b devices=1", "c devices="}));

@@ -14,6 +14,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
 #include <csignal>
 #include <cstdio>
@@ -52,24 +53,21 @@ Arguments parse(int argc, char** argv) {
   a.target = argc > 1 ? argv[1] : "";
   for (int i = 2; i < argc; ++i) {
     const std::string word = argv[i];
-    const auto next = [&] { return std::string(i + 1 < argc ? argv[++i] : ""); };
-    if (word == "--list-regimes")
+    const std::size_t at = std::min(word.find('='), word.size());
+    const std::string name = word.substr(0, at), value = word.substr(std::min(at + 1, word.size()));
+    if (name == "--list-regimes")
       a.list_regimes = true;
-    else if (word == "--findings")
-      a.findings = next();
-    else if (word == "--stats")
-      a.stats = next();
-    else if (word == "--plugin")
-      next();
-    else if (word == "--kernel") {
-      std::istringstream names(next());
-      for (std::string name; std::getline(names, name, ',');) a.kernels.push_back(name);
-    } else if (word.starts_with("-") && !word.starts_with("--")) {
-      const std::size_t at = word.find('=');
-      a.flags[word.substr(1, at - 1)] = word.substr(at + 1);
-    } else if (!word.starts_with("--")) {
+    else if (name == "--findings")
+      a.findings = value;
+    else if (name == "--stats")
+      a.stats = value;
+    else if (name == "--kernel") {
+      std::istringstream names(value);
+      for (std::string kernel; std::getline(names, kernel, ',');) a.kernels.push_back(kernel);
+    } else if (!name.starts_with("-"))
       a.paths.push_back(word);
-    }
+    else
+      a.flags[name.substr(1)] = value;
   }
   return a;
 }
@@ -203,7 +201,7 @@ class Engine {
     if (a_.stats.empty()) return;
     nlohmann::json kernels = nlohmann::json::object();
     for (const std::string& kernel : a_.kernels)
-      kernels[kernel] = {{"executions", executions_}, {"worst", {{"T0/o", 0.25}}}, {"regimes", regimes_}};
+      kernels[kernel] = {{"executions", executions_}, {"worst", {{"T0 o", 0.25}}}, {"regimes", regimes_}};
     write_durably(a_.stats, nlohmann::json{{"executions", executions_},
                                            {"verdicts", {{"clean", executions_}}},
                                            {"seconds", seconds_},

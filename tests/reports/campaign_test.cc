@@ -18,7 +18,7 @@ CampaignSummary clean_campaign() {
   s.done.executions = 1000;
   s.done.seconds = 100;
   s.done.verdicts = {{"clean", 900}, {"vacuous", 100}};
-  s.done.kernels["fa2_bf16"] = {.executions = 1000, .worst = {{"T0/o", 0.5}, {"T1/o", 0.875}}, .regimes = {"long"}};
+  s.done.kernels["fa2_bf16"] = {.executions = 1000, .worst = {{"T0 o", 0.5}, {"T1 o", 0.875}}, .regimes = {"long"}};
   s.reached["attention"] = {"long"};
   s.never_reached["attention"] = {"short"};
   s.corpus["attention"] = 12;
@@ -43,6 +43,10 @@ TEST(CampaignSummary, HasTheExitCodeOfTheWorstThatIsNotKnown) {
   EXPECT_EQ(exit_code(s), 0) << "all are known";
   s.quarantine.push_back({.name = "crash-2", .kind = "crashed"});
   EXPECT_EQ(exit_code(s), 5);
+  s.quarantine.pop_back();
+  s.findings.push_back(finding(""));
+  s.findings.back().ended = true;
+  EXPECT_EQ(exit_code(s), 5) << "a crash of a plug-in's own process";
   s.findings.push_back(finding(""));
   EXPECT_EQ(exit_code(s), 1);
   s = clean_campaign();
@@ -62,7 +66,7 @@ TEST(CampaignSummary, SaysInMarkdownWhatWasReachedFoundAndNever) {
        {"**FAIL: 1000 executions in 60 s, 900 judged, 900 clean, 1 finding, 1 crashing or hanging input, 1 known "
         "failure; exit 1**",
         "| k | attention-x-tail-gross | attention | 40 | 3 | 34 | d/f |",
-        "| crash-2 | crashed | k | signal 11 (SIGSEGV) | 1 |  |", "| fa2_bf16 | 1000 | 1 | T0/o 0.5, T1/o 0.875 |",
+        "| crash-2 | crashed | k | signal 11 (SIGSEGV) | 1 |  |", "| fa2_bf16 | 1000 | 1 | T0 o 0.5, T1 o 0.875 |",
         "1 reached, 1 never reached: short.", "| date | today |"})
     EXPECT_NE(text.find(part), std::string::npos) << part << "\n" << text;
 }
@@ -80,13 +84,13 @@ TEST(Executions, AddUpCountsAndKeepTheWorst) {
   Executions b;
   b.executions = 5;
   b.verdicts = {{"clean", 5}};
-  b.kernels["fa2_bf16"] = {.executions = 5, .worst = {{"T0/o", 0.75}, {"T1/o", 0.25}}, .regimes = {"short"}};
+  b.kernels["fa2_bf16"] = {.executions = 5, .worst = {{"T0 o", 0.75}, {"T1 o", 0.25}}, .regimes = {"short"}};
   a += b;
   EXPECT_EQ(a.executions, 1005);
   EXPECT_EQ(a.judged(), 905);
   const KernelExecutions& kernel = a.kernels.at("fa2_bf16");
   EXPECT_EQ(kernel.executions, 1005);
-  EXPECT_EQ(kernel.worst, (std::map<std::string, double>{{"T0/o", 0.75}, {"T1/o", 0.875}}));
+  EXPECT_EQ(kernel.worst, (std::map<std::string, double>{{"T0 o", 0.75}, {"T1 o", 0.875}}));
   EXPECT_EQ(kernel.regimes, (std::set<std::string>{"long", "short"}));
 }
 
