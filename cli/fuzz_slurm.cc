@@ -32,12 +32,20 @@ bool on_path(const std::string& program) {
   return false;
 }
 
+/// As it was probably typed: quoted only where a shell needs it.
+std::string typed_word(const std::string& word) {
+  const bool plain = !word.empty() && word.find_first_not_of(
+                                          "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
+                                          "_-+=./,:@%") == std::string::npos;
+  return plain ? word : shell_quoted(word);
+}
+
 }  // namespace
 
 std::string typed_command() {
   std::ifstream file("/proc/self/cmdline", std::ios::binary);
   std::string command;
-  for (std::string word; std::getline(file, word, '\0');) command += (command.empty() ? "" : " ") + shell_quoted(word);
+  for (std::string word; std::getline(file, word, '\0');) command += (command.empty() ? "" : " ") + typed_word(word);
   return command;
 }
 

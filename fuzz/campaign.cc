@@ -152,7 +152,19 @@ Campaign::Task* Campaign::next_task() {
   return best;
 }
 
-void Campaign::start(Slot& slot, std::size_t index) {
+/// The one that fewest engines use; empty without devices.
+std::string Campaign::free_device() const {
+  const std::vector<std::string> devices = visible_devices(state_.spec.devices);
+  const auto users = [&](const std::string& device) {
+    return std::count_if(slots_.begin(), slots_.end(),
+                         [&](const Slot& slot) { return slot.engine != nullptr && slot.device == device; });
+  };
+  const auto best = std::min_element(devices.begin(), devices.end(),
+                                     [&](const std::string& a, const std::string& b) { return users(a) < users(b); });
+  return best == devices.end() ? "" : *best;
+}
+
+void Campaign::start(Slot& slot) {
   Task* task = next_task();
   if (task == nullptr) return;
   const std::size_t alive = tasks_.size() - state_.given_up.size();
@@ -168,10 +180,8 @@ void Campaign::start(Slot& slot, std::size_t index) {
     runs = std::max<std::int64_t>(1, (state_.spec.runs - executed_ + share - 1) / share);
   }
   std::vector<std::pair<std::string, std::string>> environment{{"ASSAY_FUZZ_SUPERVISED", "1"}};
-  if (task->what.device) {
-    const std::vector<std::string> devices = visible_devices(state_.spec.devices);
-    if (!devices.empty()) environment.emplace_back("CUDA_VISIBLE_DEVICES", devices[index % devices.size()]);
-  }
+  slot.device = task->what.device ? free_device() : "";
+  if (!slot.device.empty()) environment.emplace_back("CUDA_VISIBLE_DEVICES", slot.device);
   slot.number = state_.next++;
   slot.task = task;
   state_.open[slot.number] = task->what.label;
@@ -282,10 +292,9 @@ void Campaign::run(const CampaignHooks& hooks, const DeathPolicy& policy) {
   try {
     auto tick = Clock::now();
     while (!stopped() && !over()) {
-      for (std::size_t i = 0; i < slots_.size(); ++i) {
-        Slot& slot = slots_[i];
+      for (Slot& slot : slots_) {
         if (slot.engine && slot.engine->ended()) end(slot, false);
-        if (!slot.engine) start(slot, i);
+        if (!slot.engine) start(slot);
       }
       std::this_thread::sleep_for(kPoll);
       if (Clock::now() - tick < kTick) continue;

@@ -60,6 +60,7 @@ class Campaign {
     std::unique_ptr<EngineProcess> engine;
     Task* task = nullptr;
     std::int64_t number = 0;
+    std::string device;  ///< that it uses, for device kernels
   };
 
   void recover();
@@ -71,7 +72,8 @@ class Campaign {
   double left() const;
   bool over() const;
   Task* next_task();
-  void start(Slot& slot, std::size_t index);
+  void start(Slot& slot);
+  std::string free_device() const;
   void end(Slot& slot, bool asked);
   void judge_death(Task& task, const EngineProcess& engine, std::int64_t number);
   void count_death(Task& task, const std::string& how, bool outside);

@@ -1,5 +1,8 @@
 // The fuzz program's side of libFuzzer: chooses the target, and hands over inputs and mutations.
+#include <sys/prctl.h>
+
 #include <algorithm>
+#include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -53,7 +56,13 @@ bool read_option(std::string_view argument, TargetOptions& options) {
          flag("--stop", options.stop, true) || text("--findings", options.findings) || text("--stats", options.stats);
 }
 
+/// The processes that libFuzzer starts for a merge end with the one that started them, as that one ends with its campaign.
+void end_with_parent() {
+  if (std::getenv("ASSAY_FUZZ_SUPERVISED") != nullptr) prctl(PR_SET_PDEATHSIG, SIGKILL);
+}
+
 int open_target(int argc, char** argv) {
+  end_with_parent();
   if (argc >= 2 && std::string_view(argv[1]) == "worker")
     return serve_worker(0, 1, argc > 3 && std::string_view(argv[2]) == "--plugin" ? argv[3] : "");
   const std::vector<TargetInfo> targets = all_targets();

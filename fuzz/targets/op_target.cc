@@ -37,6 +37,7 @@ class OpTarget final : public Target {
  public:
   OpTarget(const std::string& op, const TargetOptions& options)
       : op_(op_named(op)), options_(options), tally_(op_, options.stats) {
+    regime_axes(op_);  // makes their tables, which must last until the program's end has written its statistics
     if (!options.findings.empty()) findings_.emplace(options.findings);
     runners_.push_back(in_process_runner());
     for (const std::string& file : options.plugins)
