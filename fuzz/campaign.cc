@@ -176,8 +176,12 @@ void Campaign::start(Slot& slot) {
   }
   std::int64_t runs = 0;
   if (state_.spec.runs > 0) {
-    const auto share = static_cast<std::int64_t>(alive);
-    runs = std::max<std::int64_t>(1, (state_.spec.runs - executed_ + share - 1) / share);
+    const auto part = [](std::int64_t whole, std::size_t parts) {
+      const auto n = static_cast<std::int64_t>(parts);
+      return (whole + n - 1) / n;
+    };
+    runs = std::min(part(state_.spec.runs, alive), part(state_.spec.runs - executed_, std::min(alive, slots_.size())));
+    runs = std::max<std::int64_t>(runs, 1);
   }
   std::vector<std::pair<std::string, std::string>> environment{{"ASSAY_FUZZ_SUPERVISED", "1"}};
   slot.device = task->what.device ? free_device() : "";

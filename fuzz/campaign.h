@@ -27,9 +27,9 @@ struct DeathPolicy {
 };
 
 struct CampaignHooks {
-  const std::atomic<bool>* stop = nullptr;        ///< set by a signal handler: end early, in good order
-  std::function<void(const CampaignView&)> show;  ///< about once a second
-  std::function<void(const std::string&)> say;    ///< a line about something that went wrong
+  const std::atomic<bool>* stop = nullptr;             ///< set by a signal handler: end early, in good order
+  std::function<void(const CampaignView&)> show = {};  ///< about once a second
+  std::function<void(const std::string&)> say = {};    ///< a line about something that went wrong
 };
 
 class Campaign {

@@ -14,12 +14,12 @@ namespace assay {
 
 /// An input that killed or hung an engine.
 struct QuarantineEntry {
-  std::string name;  ///< of the input's file: "crash-<sha1>"
-  std::string kind;  ///< "crashed" or "hung"
-  std::string op;
-  std::vector<std::string> kernels;  ///< of the engine that it ended
-  std::string how;                   ///< "signal 11 (SIGSEGV)"
-  std::string first_seen;
+  std::string name;       ///< of the input's file: "crash-<sha1>"
+  std::string kind = {};  ///< "crashed" or "hung"
+  std::string op = {};
+  std::vector<std::string> kernels = {};  ///< of the engine that it ended
+  std::string how = {};                   ///< "signal 11 (SIGSEGV)"
+  std::string first_seen = {};
   std::int64_t times = 1;
   bool has_input = true;
   std::string known = {};  ///< the issue that the ledger names for it

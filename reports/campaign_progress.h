@@ -14,10 +14,10 @@ namespace assay {
 /// What a campaign shows while it runs.
 struct CampaignView {
   double seconds = 0, left = -1;  ///< spent; left of the budget, negative without one
-  Executions done;
+  Executions done = {};
   double rate = 0;  ///< executions per second, lately
   std::int64_t corpus = 0, findings = 0, quarantined = 0;
-  std::string doing;  ///< "fuzzing on 4 engines", "merging the corpus of attention"
+  std::string doing = {};  ///< "fuzzing on 4 engines", "merging the corpus of attention"
 };
 
 /// "9 min left, 120,345 executions, 812/s, corpus 431, 2 findings, 96 regimes; fuzzing on 2 engines".
