@@ -291,6 +291,7 @@ void Campaign::run(const CampaignHooks& hooks, const DeathPolicy& policy) {
   policy_ = policy;
   std::signal(SIGXFSZ, SIG_IGN);  // a limit on file sizes is then an error of the write that meets it
   merge();
+  const std::int64_t first = state_.next;
   slots_.resize(std::max(1U, state_.spec.jobs));
   const auto slots_end = [&] { slots_.clear(); };
   try {
@@ -316,7 +317,7 @@ void Campaign::run(const CampaignHooks& hooks, const DeathPolicy& policy) {
     throw;
   }
   slots_end();
-  merge();
+  if (state_.next > first) merge();
   keep();
 }
 

@@ -44,7 +44,7 @@ std::vector<std::string> merged_environment(const std::vector<std::pair<std::str
 }
 
 /// The child's side, between fork and exec: system calls only. `parent` guards against its end before prctl.
-[[noreturn]] void become(char* const* argv, char* const* environment, int output, pid_t parent) {
+[[noreturn]] void become(char* const* argv, char* const* environment, int output, int errors, pid_t parent) {
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   if (getppid() != parent) _exit(127);
   setpgid(0, 0);
@@ -55,7 +55,7 @@ std::vector<std::string> merged_environment(const std::vector<std::pair<std::str
   const int nothing = open("/dev/null", O_RDONLY);
   if (nothing >= 0) dup2(nothing, STDIN_FILENO);
   dup2(output, STDOUT_FILENO);
-  dup2(output, STDERR_FILENO);
+  dup2(errors, STDERR_FILENO);
   execve(argv[0], argv, environment);
   const char* reason = std::strerror(errno);
   for (const char* part : {"cannot start ", static_cast<const char*>(argv[0]), ": ", reason, "\n"})
@@ -66,39 +66,56 @@ std::vector<std::string> merged_environment(const std::vector<std::pair<std::str
 }  // namespace
 
 EngineProcess::EngineProcess(const std::vector<std::string>& argv,
-                             const std::vector<std::pair<std::string, std::string>>& environment)
+                             const std::vector<std::pair<std::string, std::string>>& environment, Keep keep)
     : started_(Clock::now()) {
-  std::array<int, 2> ends{};
-  if (pipe2(ends.data(), O_CLOEXEC) != 0) throw EnvironmentError(argv.at(0) + ": no pipe: " + std::strerror(errno));
-  fcntl(ends[0], F_SETFL, O_NONBLOCK);
+  std::array<int, 2> ends{}, error_ends{-1, -1};
+  const auto fail = [&](const char* what) {
+    const std::string reason = std::strerror(errno);
+    for (const int fd : {output_.fd, errors_.fd})
+      if (fd >= 0) close(fd);
+    throw EnvironmentError(argv.at(0) + ": " + what + ": " + reason);
+  };
+  if (pipe2(ends.data(), O_CLOEXEC) != 0) fail("no pipe");
+  output_.fd = ends[0];
+  if (keep == Keep::kOutput && pipe2(error_ends.data(), O_CLOEXEC) != 0) fail("no pipe");
+  errors_.fd = error_ends[0];
+  const int errors = keep == Keep::kOutput ? error_ends[1] : ends[1];
+  for (const int fd : {output_.fd, errors_.fd})
+    if (fd >= 0) fcntl(fd, F_SETFL, O_NONBLOCK);
   const std::vector<std::string> variables = merged_environment(environment);
   const std::vector<char*> words = pointers(argv), entries = pointers(variables);
   const pid_t parent = getpid();
   pid_ = fork();
-  if (pid_ == 0) become(words.data(), entries.data(), ends[1], parent);
+  if (pid_ == 0) become(words.data(), entries.data(), ends[1], errors, parent);
   const int error = errno;
   close(ends[1]);
-  output_ = ends[0];
-  if (pid_ > 0) return;
-  close(output_);
-  throw EnvironmentError(argv.at(0) + ": cannot be started: " + std::strerror(error));
+  if (errors != ends[1]) close(errors);
+  errno = error;
+  if (pid_ < 0) fail("cannot be started");
 }
 
 EngineProcess::~EngineProcess() {
   kill();
-  close(output_);
+  close(output_.fd);
+  if (errors_.fd >= 0) close(errors_.fd);
 }
 
-void EngineProcess::drain() {
+void EngineProcess::Stream::drain() {
+  if (fd < 0) return;
   std::array<char, 4096> buffer{};
-  for (ssize_t n = 0; (n = read(output_, buffer.data(), buffer.size())) > 0;) {
-    tail_.append(buffer.data(), static_cast<std::size_t>(n));
-    if (tail_.size() > 2 * kTail) tail_.erase(0, tail_.size() - kTail);
+  for (ssize_t n = 0; (n = read(fd, buffer.data(), buffer.size())) > 0;) {
+    text.append(buffer.data(), static_cast<std::size_t>(n));
+    if (text.size() > 2 * kTail) cut();
   }
 }
 
+void EngineProcess::Stream::cut() {
+  if (text.size() > kTail) text.erase(0, text.size() - kTail);
+}
+
 bool EngineProcess::ended() {
-  drain();
+  output_.drain();
+  errors_.drain();
   if (reaped_) return true;
   siginfo_t info{};
   if (waitid(P_PID, static_cast<id_t>(pid_), &info, WEXITED | WNOWAIT | WNOHANG) != 0 || info.si_pid == 0) return false;
@@ -125,8 +142,10 @@ void EngineProcess::kill() {
   while (waitpid(pid_, &status_, 0) < 0 && errno == EINTR) {
   }
   reaped_ = true;
-  drain();
-  if (tail_.size() > kTail) tail_.erase(0, tail_.size() - kTail);
+  for (Stream* stream : {&output_, &errors_}) {
+    stream->drain();
+    stream->cut();
+  }
 }
 
 bool EngineProcess::signalled() const { return WIFSIGNALED(status_); }
@@ -136,12 +155,12 @@ int EngineProcess::code() const { return WIFSIGNALED(status_) ? WTERMSIG(status_
 std::string EngineProcess::how() const { return ending_text(status_); }
 
 std::string output_of(const std::vector<std::string>& argv, std::chrono::milliseconds patience) {
-  EngineProcess process(argv, {});
+  EngineProcess process(argv, {}, EngineProcess::Keep::kOutput);
   const bool ended = process.wait_until(EngineProcess::Clock::now() + patience);
   process.kill();
   if (!ended || process.signalled() || process.code() != 0)
     throw EnvironmentError(argv.at(0) + " " + (argv.size() > 1 ? argv[1] : "") + ": " +
-                           (ended ? process.how() : "did not end") + ": " + process.tail());
+                           (ended ? process.how() : "did not end") + ": " + process.errors());
   return process.tail();
 }
 

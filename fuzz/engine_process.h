@@ -4,6 +4,7 @@
 #include <sys/types.h>
 
 #include <chrono>
+#include <cstdint>
 #include <string>
 #include <utility>
 #include <vector>
@@ -14,10 +15,13 @@ class EngineProcess {
  public:
   using Clock = std::chrono::steady_clock;
 
+  /// What `tail` keeps: both streams as one, or the standard output alone, with the errors in `errors`.
+  enum class Keep : std::uint8_t { kBoth, kOutput };
+
   /// Starts argv[0] (a path) in a process group of its own, with `environment` added to this process's. The kernel
   /// kills it when the thread that called this ends. Throws EnvironmentError if it cannot be started.
   EngineProcess(const std::vector<std::string>& argv,
-                const std::vector<std::pair<std::string, std::string>>& environment);
+                const std::vector<std::pair<std::string, std::string>>& environment, Keep keep = Keep::kBoth);
   /// Kills and reaps it if it still runs.
   ~EngineProcess();
   EngineProcess(const EngineProcess&) = delete;
@@ -34,17 +38,22 @@ class EngineProcess {
   int code() const;         ///< the exit code, or the signal's number
   std::string how() const;  ///< "exit 77", "signal 9 (SIGKILL)"
   /// The last 64 KiB of its standard output and error.
-  const std::string& tail() const { return tail_; }
+  const std::string& tail() const { return output_.text; }
+  const std::string& errors() const { return errors_.text; }
   Clock::time_point started() const { return started_; }
 
  private:
-  void drain();
+  struct Stream {
+    int fd = -1;
+    std::string text = {};
+    void drain();
+    void cut();
+  };
 
   pid_t pid_ = -1;
-  int output_ = -1;
+  Stream output_, errors_;
   int status_ = 0;
   bool reaped_ = false;
-  std::string tail_;
   Clock::time_point started_;
 };
 

@@ -2,14 +2,17 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
 #include <nlohmann/json.hpp>
+#include <set>
 #include <string>
 
 #include "cli/fuzz_options.h"
 #include "fuzz/duration.h"
+#include "fuzz/sha1.h"
 #include "oracle/error.h"
 #include "tests/cli/shell.h"
 
@@ -31,11 +34,16 @@ class Fuzz : public ::testing::Test {
     return shell("FAKE_ENGINE='" + trouble + "' ASSAY_FUZZ_ENGINE=" ASSAY_FAKE_ENGINE " " ASSAY_PROGRAM " fuzz " +
                  arguments);
   }
-  /// The same, ended by a signal when its first engine has written statistics.
+  /// Starts it in the background and ends it with a signal as soon as a file is there that the shell pattern names.
+  Outcome ended_by(const std::string& signal, const std::string& until, const std::string& arguments,
+                   const std::string& engine) const {
+    return shell("FAKE_ENGINE= " + engine + " " ASSAY_PROGRAM " fuzz " + arguments +
+                 " & p=$!; while kill -0 $p && ! ls " + until + "; do sleep 0.1; done >" + path("ls") +
+                 " 2>&1; kill -" + signal + " $p; wait $p");
+  }
   Outcome ended_by(const std::string& signal, const std::string& arguments, const std::string& dir) const {
-    return shell("FAKE_ENGINE= ASSAY_FUZZ_ENGINE=" ASSAY_FAKE_ENGINE " " ASSAY_PROGRAM " fuzz " + arguments +
-                 " --dir " + path(dir) + " & p=$!; while kill -0 $p && ! [ -e " + path(dir) +
-                 "/stats/0.json ]; do sleep 0.1; done; kill -" + signal + " $p; wait $p");
+    return ended_by(signal, path(dir) + "/stats/0.json", arguments + " --dir " + path(dir),
+                    "ASSAY_FUZZ_ENGINE=" ASSAY_FAKE_ENGINE);
   }
   nlohmann::json summary(const std::string& dir) const {
     std::ifstream file(fs::path(path(dir)) / "summary.json");
@@ -151,6 +159,39 @@ TEST(ReadDuration, TakesSecondsMinutesHoursAndDays) {
   EXPECT_EQ(read_duration("3d", "--time"), 259200);
   for (const char* bad : {"", "m", "0", "-3m", "10x", "1e999"})
     EXPECT_THROW(read_duration(bad, "--time"), InputError) << bad;
+}
+
+std::set<std::string> names_in(const fs::path& folder) {
+  std::set<std::string> names;
+  for (const auto& entry : fs::directory_iterator(folder))
+    if (entry.is_directory()) names.insert(entry.path().filename().string());
+  return names;
+}
+
+TEST_F(Fuzz, KeepsWhatTheRealEngineFoundThroughAKill) {
+  const fs::path engine = fs::path(ASSAY_PROGRAM).parent_path() / "assay_mutants_fuzz";
+  if (!fs::exists(engine)) GTEST_SKIP() << "no libFuzzer runtime where this was built: there is no " << engine;
+  const fs::path dir = path("c");
+  const Outcome killed = ended_by("KILL", dir.string() + "/findings/*/finding.json",
+                                  "fa2_bf16_false_max --time 600s --jobs 2 --dir " + dir.string(), "");
+  EXPECT_EQ(killed.exit, 128 + 9) << killed.text;
+  const std::set<std::string> before = names_in(dir / "findings");
+  ASSERT_FALSE(before.empty());
+  const Outcome alive =
+      shell("sleep 0.5; for p in /proc/[0-9]*; do tr '\\0' ' ' <$p/cmdline; echo; done 2>/dev/null | grep '^" +
+            engine.string() + ".*" + dir.string() + "'");
+  EXPECT_EQ(alive.text, "") << "an engine outlives its supervisor";
+  const Outcome resumed =
+      fuzz("--resume " + dir.string() + " --time 1s");  // no time is left: torn files, and the merge
+  EXPECT_EQ(resumed.exit, 1) << resumed.text;
+  const std::set<std::string> after = names_in(dir / "findings");
+  EXPECT_TRUE(std::includes(after.begin(), after.end(), before.begin(), before.end()));
+  const nlohmann::json document = summary("c");
+  EXPECT_GT(document.at("done").at("executions"), 0);
+  EXPECT_GT(document.at("corpus").at("attention"), 0);
+  for (const auto& file : fs::directory_iterator(dir / "corpus" / "attention"))
+    EXPECT_EQ(file.path().filename().string(), sha1(text_of(file.path())));
+  EXPECT_FALSE(document.at("regimes_never_reached").at("attention").empty());
 }
 
 }  // namespace

@@ -220,6 +220,7 @@ class Engine {
 int run(int argc, char** argv) {
   const Arguments a = parse(argc, argv);
   if (a.list_regimes) {
+    std::fputs("a warning\n", stderr);
     std::puts("short\nlong\nnever");
     return 0;
   }
