@@ -20,6 +20,7 @@
 #include "oracle/error.h"
 #include "reports/campaign_markdown.h"
 #include "reports/campaign_progress.h"
+#include "reports/write_file.h"
 
 namespace assay {
 namespace {

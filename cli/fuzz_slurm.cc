@@ -15,6 +15,7 @@
 #include "fuzz/duration.h"
 #include "oracle/error.h"
 #include "reports/view.h"
+#include "reports/write_file.h"
 
 namespace assay {
 namespace {
