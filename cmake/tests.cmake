@@ -17,7 +17,8 @@ endif()
 add_library(assay_test_flags INTERFACE)
 target_compile_definitions(assay_test_flags INTERFACE ASSAY_SOURCE_DIR="${CMAKE_SOURCE_DIR}"
   ASSAY_PROGRAM="$<TARGET_FILE:assay>" ASSAY_MUTANTS_PROGRAM="$<TARGET_FILE:assay_mutants>" ASSAY_PYTHON="${ASSAY_PYTHON}"
-  ASSAY_PLUGINS="${CMAKE_BINARY_DIR}/plugins" ASSAY_FAKE_ENGINE="$<TARGET_FILE:fake_engine>")
+  ASSAY_PLUGINS="${CMAKE_BINARY_DIR}/plugins" ASSAY_FAKE_ENGINE="$<TARGET_FILE:fake_engine>"
+  ASSAY_FUZZ_REPLAY="$<TARGET_FILE:assay_fuzz_replay>")
 
 # Stands for assay_fuzz where tests need a crash, a hang or a kill at a known place.
 add_executable(fake_engine ${CMAKE_SOURCE_DIR}/tests/fuzz/fake_engine.cc)
@@ -55,6 +56,8 @@ add_dependencies(cli.plugin_test assay assay_mutants ${plugins})
 add_dependencies(fuzz.campaign_test fake_engine)
 add_dependencies(cli.fuzz_test assay assay_mutants fake_engine)
 add_dependencies(fuzz.confusion_test assay assay_mutants ${plugins})
+add_dependencies(cli.fuzz_engine_test assay_fuzz_replay ${plugins})
+add_dependencies(fuzz.corpus_test assay_mutants)
 
 if(ASSAY_SANITIZE AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
   # GCC's -fsanitize makes -Wmaybe-uninitialized see ghosts inside std::regex, as its manual warns.
@@ -87,7 +90,7 @@ endforeach()
 add_library(assay_headers_alone OBJECT ${alone_sources})
 target_include_directories(assay_headers_alone PRIVATE ${CMAKE_SOURCE_DIR})
 target_compile_options(assay_headers_alone PRIVATE -Wall -Wextra -Wconversion -O0 -g0)
-target_compile_definitions(assay_headers_alone PRIVATE ASSAY_MUTANTS=1 ASSAY_SOURCE_DIR="" ASSAY_PROGRAM="" ASSAY_MUTANTS_PROGRAM="" ASSAY_PYTHON="" ASSAY_PLUGINS="")
+target_compile_definitions(assay_headers_alone PRIVATE ASSAY_MUTANTS=1 ASSAY_SOURCE_DIR="" ASSAY_PROGRAM="" ASSAY_MUTANTS_PROGRAM="" ASSAY_PYTHON="" ASSAY_PLUGINS="" ASSAY_FUZZ_REPLAY="")
 target_link_libraries(assay_headers_alone PRIVATE nlohmann_json::nlohmann_json ${FMT_TARGET} CLI11::CLI11 GTest::gtest Boost::headers)
 
 set(lint ${Python3_EXECUTABLE} ${CMAKE_SOURCE_DIR}/tests/lint/lint.py)
