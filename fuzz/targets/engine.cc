@@ -84,6 +84,17 @@ int open_target(int argc, char** argv) {
   return -1;
 }
 
+/// Whatever cannot be written is no finding: one line, and the exit code of a machine's fault.
+template <class Work>
+int or_end(Work&& work) {
+  try {
+    return work();
+  } catch (const EnvironmentError& error) {
+    std::fprintf(stderr, "assay_fuzz: %s\n", error.what());
+    std::_Exit(3);
+  }
+}
+
 std::size_t given(const std::string& text, std::uint8_t* data, std::size_t longest) {
   if (text.size() > longest) return 0;
   std::memcpy(data, text.data(), text.size());
@@ -110,19 +121,14 @@ extern "C" int LLVMFuzzerInitialize(int* argc, char*** argv) {
   if (!name.starts_with("--")) name = "--target=" + name;
   (*argv)[1] = name.data();
   std::atexit([] {
-    if (assay::target) assay::target->finish();
+    assay::or_end([] { return assay::target->finish(), 0; });
   });
   return 0;
 }
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   assay::signal_feature(0);  // libFuzzer ends if its first inputs have no feature at all
-  try {
-    return assay::target->run({data, size});
-  } catch (const assay::EnvironmentError& error) {  // no finding: the disk is full, a program is missing
-    std::fprintf(stderr, "assay_fuzz: %s\n", error.what());
-    std::_Exit(3);
-  }
+  return assay::or_end([&] { return assay::target->run({data, size}); });
 }
 
 extern "C" std::size_t LLVMFuzzerCustomMutator(std::uint8_t* data, std::size_t size, std::size_t longest, unsigned seed) {
