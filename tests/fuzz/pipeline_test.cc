@@ -131,5 +131,12 @@ TEST(Pipeline, OnlyABadCaseThrows) {
   EXPECT_THROW(run_case(parse_case(kLine), "no_such_kernel", *runner), InputError);
 }
 
+TEST(Pipeline, DecidesASinkAloneBehindAnInfiniteFactor) {
+  // Found by fuzzing: all logits are -inf by a factor, and the LSE is the sink's logit.
+  const Case c = parse_case("attention skv=2 d=16 dtype=fp32 sink=in_lse descale=head q=probe k=logit_offset sink.data=constant(40) set=k_scale[0,0]:inf");
+  const Record record = run_case(c, "naive_fp32", *in_process_runner());
+  EXPECT_EQ(verdict_name(record.verdict.kind), "vacuous") << record.verdict.reason;
+}
+
 }  // namespace
 }  // namespace assay

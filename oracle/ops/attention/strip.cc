@@ -368,13 +368,14 @@ void Strip::multiply_values() {
 }
 
 /// An infinite f_j asks for the sign of s_j, and whether it is 0, which may be more than fp64 knows: the reference decides. Where
-/// fp64 found no numbers to bound, those it finds stay unknown.
+/// fp64 found no numbers among the logits, what follows from those it finds stays unknown.
 void Strip::finish_exactly(std::size_t r, const Visit& visit) {
   constexpr int kBits = 128;
   Line& line = lines_[r];
   RowTruth truth = reference_row(problem_, line.row, kBits);
   truth.facts.escalated = true;
   if (line.numbers) return visit(r, truth, &analyse(r));
+  if (truth.facts.max_logit == -kInf) return visit(r, truth, nullptr);  // none: a sink's or a declared answer, as without factors
   for (std::size_t c = 0; c < truth.o_radius.size(); ++c)
     if ((truth.o_classes[c] & kNumber) != 0) truth.o_radius[c] = kInf;
   if ((truth.lse_classes & kNumber) != 0) truth.lse_radius = kInf;
