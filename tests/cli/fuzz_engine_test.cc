@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
@@ -53,15 +54,20 @@ TEST_F(FuzzEngine, CountsWhatItDidByKernel) {
   EXPECT_EQ(stats.at("op"), "attention");
   EXPECT_EQ(stats.at("kernels").size(), 2U);
   std::int64_t executions = 0, verdicts = 0;
+  double largest = 0;
   const std::string known = engine("attention --list-regimes").text;
   for (const auto& [name, kernel] : stats.at("kernels").items()) {
     executions += kernel.at("executions").get<std::int64_t>();
     EXPECT_GT(kernel.at("regimes").size(), 20U) << name;
     for (const auto& regime : kernel.at("regimes"))
       EXPECT_NE(("\n" + known).find("\n" + regime.get<std::string>() + "\n"), std::string::npos) << regime;
-    EXPECT_GT(kernel.at("worst").at("T0 o").get<double>(), 0);
-    EXPECT_LE(kernel.at("worst").at("T0 o").get<double>(), 1);
+    ASSERT_TRUE(kernel.at("worst").contains("T0 o")) << name;
+    for (const auto& [where, used] : kernel.at("worst").items()) {
+      EXPECT_LE(used.get<double>(), 1) << name << " " << where;
+      largest = std::max(largest, used.get<double>());
+    }
   }
+  EXPECT_GT(largest, 0);
   for (const auto& [name, count] : stats.at("verdicts").items()) verdicts += count.get<std::int64_t>();
   EXPECT_EQ(stats.at("executions"), executions);
   EXPECT_EQ(stats.at("executions"), verdicts);
