@@ -15,6 +15,7 @@
 #include "fuzz/case_mutator.h"
 #include "fuzz/finding_store.h"
 #include "fuzz/input_case.h"
+#include "fuzz/minimize.h"
 #include "fuzz/pipeline.h"
 #include "fuzz/signal.h"
 #include "fuzz/suites.h"
@@ -26,6 +27,7 @@
 namespace assay {
 namespace {
 
+constexpr int kShrinkRuns = 300;         // of a new finding
 constexpr std::size_t kRepeatOneIn = 4;  // so many cases run twice, with other bytes in unused storage
 
 struct Subject {
@@ -119,7 +121,8 @@ class OpTarget final : public Target {
     if (record.verdict.kind == CaseVerdict::kUncertain) stop_at(record);  // the oracle's own failure
     if (!is_failure(record)) return;
     if (!findings_) stop_at(record);
-    findings_->add(record);
+    const MinimizeOptions smaller{.runs = kShrinkRuns, .level = judging.level, .repeats = repeats};
+    findings_->add(record, shrinker(subject.identity.name, *subject.runner, smaller));
     if (!options_.stop) return;
     findings_->flush();
     tally_.write(true);
