@@ -62,8 +62,8 @@ Campaign::Campaign(CampaignFolders folders, EngineTools tools, const std::option
       throw InputError(folders_.state.string() + ": holds a campaign already; `assay fuzz --resume " +
                        folders_.state.string() + "` goes on with it");
     fs::create_directories(folders_.state);
-  } else if (!fs::exists(file)) {
-    throw InputError(file.string() + ": there is no campaign to go on with");
+  } else {
+    load_campaign(file);  // throws where there is none, before anything is made
   }
   lock_ = std::make_unique<TryLock>(folders_.state / "lock");
   if (!lock_->held())

@@ -58,6 +58,7 @@ void save(const CampaignState& state, const std::filesystem::path& file) {
 
 CampaignState load_campaign(const std::filesystem::path& file) {
   const std::string name = file.string();
+  if (!std::filesystem::exists(file)) throw InputError(name + ": there is no campaign to go on with");
   const nlohmann::json document = nlohmann::json::parse(read_whole(file.string()), nullptr, false);
   const JsonField field(document, "", name);
   if (document.is_discarded()) throw InputError(name + ": is no JSON");

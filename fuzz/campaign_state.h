@@ -40,7 +40,7 @@ struct CampaignState {
 
 /// Written whole or not at all. Throws EnvironmentError naming the file.
 void save(const CampaignState& state, const std::filesystem::path& file);
-/// Throws InputError naming file and field.
+/// Throws InputError naming file and field, or that there is none.
 CampaignState load_campaign(const std::filesystem::path& file);
 
 }  // namespace assay
