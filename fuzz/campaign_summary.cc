@@ -68,6 +68,18 @@ CampaignSummary campaign_summary(const fs::path& folder) {
   return summary;
 }
 
+void mark_known(CampaignSummary& summary, const KnownFailures& ledger) {
+  for (const KnownFailure& entry : ledger.entries()) {
+    const std::string issue = "#" + std::to_string(entry.issue);
+    for (CampaignFinding& finding : summary.findings)
+      if (finding.kernel == entry.kernel && finding.signature == entry.signature) finding.known = issue;
+    for (QuarantineEntry& input : summary.quarantine) {
+      const std::string mode = input.op + (input.kind == "hung" ? "-hang-" : "-crash-");
+      if (input.kernels == std::vector{entry.kernel} && entry.signature.starts_with(mode)) input.known = issue;
+    }
+  }
+}
+
 std::string write_summary(const CampaignSummary& summary, const fs::path& folder) {
   const nlohmann::json where = environment();
   const std::string text = to_json(summary, where).dump(1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";

@@ -45,7 +45,7 @@ struct CampaignSummary {
   std::map<std::string, std::int64_t> corpus;                              ///< op -> inputs
   std::vector<CampaignFinding> findings;
   std::vector<QuarantineEntry> quarantine;
-  std::vector<std::string> passes;    ///< entries of the ledger that were expected to fail and passed
+  std::vector<std::string> passes;    ///< entries of the ledger that pass today, or fail otherwise
   std::vector<std::string> given_up;  ///< assignments whose engine kept dying, with the reason
   std::int64_t restarts = 0;          ///< engines started again after a death
   std::int64_t torn = 0;              ///< files removed because a kill or a full disk had cut them short

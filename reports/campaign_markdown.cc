@@ -74,7 +74,7 @@ std::string campaign_verdict(const CampaignSummary& s) {
   count(size(s.findings) - known(s.findings), "finding");
   count(size(s.quarantine) - known(s.quarantine), "crashing or hanging input");
   count(known(s.findings) + known(s.quarantine), "known failure");
-  if (!s.passes.empty()) line += fmt::format(", {} known to fail passed", s.passes.size());
+  if (!s.passes.empty()) line += fmt::format(", {} not as the ledger says", s.passes.size());
   return line + fmt::format("; exit {}", code);
 }
 
@@ -82,7 +82,7 @@ std::string campaign_markdown(const CampaignSummary& s, const nlohmann::json& en
   std::string out = fmt::format("**{}**\n", markdown_cell(campaign_verdict(s)));
   append_findings(out, s);
   append_quarantine(out, s);
-  append_list(out, "Known failures that passed", s.passes);
+  append_list(out, "Not as the ledger says", s.passes);
   append_list(out, "Given up", s.given_up);
   append_kernels(out, s);
   append_regimes(out, s);

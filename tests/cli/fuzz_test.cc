@@ -100,6 +100,24 @@ TEST_F(Fuzz, EndsWithTheCodeOfWhatHappened) {
   EXPECT_EQ(fuzz("--resume " + path("full")).exit, 0);
 }
 
+TEST_F(Fuzz, IsNotFailedByWhatTheLedgerKnowsButByAnEntryThatPasses) {
+  const std::string call = "fa2_bf16 --runs 80 --jobs 1 --dir ";
+  ASSERT_EQ(fuzz(call + path("unknown"), "findings=1").exit, 1);
+  std::string ledger;
+  for (const auto& finding : summary("unknown").at("findings"))
+    ledger += "fa2_bf16 " + finding.at("signature").get<std::string>() +
+              " issue=#7 case=" + finding.at("smallest").get<std::string>() + "\n";
+  std::ofstream(path("ledger")) << ledger;
+  // The engine says that these cases fail; the true kernel passes them.
+  const Outcome known = fuzz(call + path("known") + " --known " + path("ledger"), "findings=1");
+  EXPECT_EQ(known.exit, 1) << known.text;
+  EXPECT_NE(known.text.find("known as #7"), std::string::npos) << known.text;
+  EXPECT_NE(known.text.find("does not fail any more"), std::string::npos) << known.text;
+  for (const auto& finding : summary("known").at("findings")) EXPECT_EQ(finding.at("known"), "#7");
+  std::ofstream(path("bad")) << "fa2_bf16 attention-false_max-part-gross case=attention\n";
+  EXPECT_EQ(fuzz(call + path("bad_ledger") + " --known " + path("bad")).exit, 2) << "an entry without an issue";
+}
+
 TEST_F(Fuzz, RefusesWhatItCannotDo) {
   const auto refused = [&](const std::string& arguments, int code, const std::string& words) {
     const Outcome run = fuzz(arguments);
