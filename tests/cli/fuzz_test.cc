@@ -49,6 +49,15 @@ class Fuzz : public ::testing::Test {
     std::ifstream file(fs::path(path(dir)) / "summary.json");
     return nlohmann::json::parse(file);
   }
+  /// Every finding of a summary as known.
+  static std::string ledger_of(const nlohmann::json& document) {
+    std::string text;
+    for (const auto& finding : document.at("findings")) {
+      for (const char* part : {"kernel", "signature"}) text += finding.at(part).get<std::string>() + " ";
+      text += "issue=#7 case=" + finding.at("smallest").get<std::string>() + "\n";
+    }
+    return text;
+  }
   static std::string text_of(const fs::path& file) {
     std::ifstream in(file);
     return {std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
@@ -209,6 +218,12 @@ TEST_F(Fuzz, KeepsWhatTheRealEngineFoundThroughAKill) {
   for (const auto& file : fs::directory_iterator(dir / "corpus" / "attention"))
     EXPECT_EQ(file.path().filename().string(), sha1(text_of(file.path())));
   EXPECT_FALSE(document.at("regimes_never_reached").at("attention").empty());
+  for (const auto& name : document.at("regimes_never_reached").at("attention"))
+    EXPECT_EQ(name.get<std::string>().find("WARNING"), std::string::npos) << name;
+
+  std::ofstream(path("ledger")) << ledger_of(document);
+  const Outcome known = fuzz("--resume " + dir.string() + " --time 1s --known " + path("ledger"));
+  EXPECT_EQ(known.exit, 0) << known.text;
 }
 
 }  // namespace
