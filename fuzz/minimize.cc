@@ -102,7 +102,8 @@ Judge judge_of(std::string_view kernel, Runner& runner, const MinimizeOptions& o
 
 bool keeps(const Signature& wanted, const Signature& now) {
   const bool clearer = now.band == wanted.band || (wanted.band == "slight" && now.band == "gross");
-  return now.op == wanted.op && now.mode == wanted.mode && clearer && no_stranger(wanted.locus, now.locus);
+  const bool named = wanted.mode.starts_with("unclassified_") && find_mode(now.mode) != nullptr;
+  return now.op == wanted.op && (now.mode == wanted.mode || named) && clearer && no_stranger(wanted.locus, now.locus);
 }
 
 Minimized minimize(const Case& c, const Judge& judge, const MinimizeOptions& options, const Record* failure) {

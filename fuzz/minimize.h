@@ -26,9 +26,10 @@ struct Minimized {
 /// What a case gives on the kernel under test.
 using Judge = std::function<Record(const Case&)>;
 
-/// Whether `now` is the failure `wanted` at its place or a simpler one: op and mode agree; the band does, or a slight
-/// failure has become a gross one; the locus asks for no more structure (splits, pages, masks, tiles) than before. So
-/// a minimal case has only the structure that the fault needs, and its signature says which.
+/// Whether `now` is the failure `wanted` at its place or a simpler one: op and mode agree, or an unclassified failure has
+/// got a mode of the catalogue; the band agrees, or a slight failure has become a gross one; the locus asks for no more
+/// structure (splits, pages, masks, tiles) than before. So a minimal case has only the structure that the fault needs,
+/// and its signature says which.
 bool keeps(const Signature& wanted, const Signature& now);
 
 /// Takes shrink steps (fuzz/shrink_steps.h) that keep the failure until none does, in a fixed order: equal arguments

@@ -4,11 +4,8 @@
 #include <filesystem>
 #include <functional>
 
-#include "fuzz/draw.h"
 #include "fuzz/finding_store.h"
-#include "fuzz/generate.h"
 #include "fuzz/minimize.h"
-#include "fuzz/suites.h"
 #include "kernels/worker.h"
 
 namespace assay {
@@ -45,18 +42,12 @@ class Dedupe : public ::testing::Test {
   }
   void TearDown() override { std::filesystem::remove_all(dir_); }
 
-  /// Adds the failures of drawn cases until there are so many.
-  std::vector<StoredFinding> found_by(SeveralFaults& runner, int failures,
-                                      const std::function<bool(const Case&)>& wanted) {
-    const KernelIdentity kernel = runner.kernels()[0];
+  /// Takes in every failure among the lines; `failures`: how many there must be.
+  std::vector<StoredFinding> found_by(SeveralFaults& runner, const std::vector<std::string>& lines, int failures) {
     FindingStore store(dir_);
-    const FindingStore::Shrink shrink = shrinker(kernel.name, runner, {.runs = 300});
-    Draw draw(7);
-    const Choose choose = [&](std::size_t n) { return draw(n); };
-    for (int tries = 0; tries < 20000 && failures > 0; ++tries) {
-      const std::optional<Case> c = fresh_case(kernel.op, choose, {.elements = 12000});
-      if (!c || !takes(kernel, *c) || !wanted(*c)) continue;
-      const Record record = run_case(*c, kernel.name, runner);
+    const FindingStore::Shrink shrink = shrinker("several", runner, {.runs = 400});
+    for (const std::string& line : lines) {
+      const Record record = run_case(parse_case(line), "several", runner);
       if (!is_failure(record)) continue;
       store.add(record, shrink);
       --failures;
@@ -68,16 +59,33 @@ class Dedupe : public ::testing::Test {
   std::string dir_;
 };
 
+std::string listed(const std::vector<StoredFinding>& found) {
+  std::string text;
+  for (const StoredFinding& finding : found)
+    text += finding.folder + " " + std::to_string(finding.count) + " " + finding.smallest_line + "\n";
+  return text;
+}
+
 bool causal(const Params& params) {
   const std::string* mask = params.find("mask");
   return mask != nullptr && mask->starts_with("causal");
 }
 
-TEST_F(Dedupe, DrawnCasesOfOneCauseGiveOneEntry) {
+const std::vector<std::string> kLines{
+    "attention hq=4 hkv=2 sq=5 skv=150 d=32 q=normal@1 k=normal@2 v=normal@3",
+    "attention b=2 sq=3 skv=40 d=16 window=9,4 q=normal@11 k=normal@12 v=normal@13",
+    "attention sq=2 skv=300 d=16 softcap=8 q=normal(3)@21 k=normal@22 v=uniform(-2,2)@23",
+    "attention sq=3 skv=130 d=24 out=fp32 q=probe@3 k=rising(1,16)@4 v=normal@5",
+    "attention sq=20 skv=33 d=16 mask=causal q=normal@31 k=normal@32 v=normal@33",
+    "attention b=2 sq=9 skv=70 d=16 batch=padded q_lens=9,4 kv_lens=70,30 mask=causal q=normal@41 k=normal@42 "
+    "v=normal@43",
+    "attention sq=2 skv=140 d=16 mask=causal q=normal(2)@51 k=normal@52 v=normal@53"};
+
+TEST_F(Dedupe, CasesOfOneCauseGiveOneEntry) {
   SeveralFaults runner("fa2_bf16", [](const Params&) { return "fa2_bf16_last_key_dropped"; });
-  const std::vector<StoredFinding> found = found_by(runner, 8, [](const Case&) { return true; });
-  ASSERT_EQ(found.size(), 1U);
-  EXPECT_EQ(found[0].count, 8);
+  const std::vector<StoredFinding> found = found_by(runner, kLines, 7);
+  ASSERT_EQ(found.size(), 1U) << listed(found);
+  EXPECT_EQ(found[0].count, 7);
   EXPECT_GT(found[0].seen_as.size(), 1U) << "they did not look the same before they were made smaller";
   EXPECT_EQ(found[0].smallest_line, "attention skv=2 d=1 q=constant k=constant v=constant");
 }
@@ -86,10 +94,12 @@ TEST_F(Dedupe, TwoCausesInOneKernelGiveTwoEntriesWhenTheirModesDiffer) {
   SeveralFaults runner("fa2_bf16", [](const Params& params) {
     return causal(params) ? "fa2_bf16_mask_shifted_by_one" : "fa2_bf16_last_key_dropped";
   });
-  const std::vector<StoredFinding> found = found_by(runner, 8, [](const Case&) { return true; });
-  ASSERT_EQ(found.size(), 2U);
+  const std::vector<StoredFinding> found = found_by(runner, kLines, 7);
+  ASSERT_EQ(found.size(), 2U) << listed(found);
   EXPECT_EQ(found[0].signature.mode, "dropped_keys");
+  EXPECT_EQ(found[0].count, 4);
   EXPECT_EQ(found[1].signature.mode, "mask_edge");
+  EXPECT_EQ(found[1].count, 3);
 }
 
 TEST_F(Dedupe, AndWhenOneModeHasThemAtTwoPlaces) {
@@ -97,9 +107,8 @@ TEST_F(Dedupe, AndWhenOneModeHasThemAtTwoPlaces) {
   SeveralFaults runner("fa2_bf16", [](const Params& params) {
     return causal(params) ? "fa2_bf16_last_key_dropped" : "fa2_bf16_key_of_128_dropped";
   });
-  found_by(runner, 4, [](const Case& c) { return causal(c.params); });
-  const std::vector<StoredFinding> found = found_by(runner, 2, [](const Case& c) { return !causal(c.params); });
-  ASSERT_EQ(found.size(), 2U);
+  const std::vector<StoredFinding> found = found_by(runner, kLines, 6);
+  ASSERT_EQ(found.size(), 2U) << listed(found);
   for (const StoredFinding& finding : found) EXPECT_EQ(finding.signature.mode, "dropped_keys");
   EXPECT_EQ(found[0].signature.locus, "full");
   EXPECT_EQ(found[1].signature.locus, "part+masked");

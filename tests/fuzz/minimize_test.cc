@@ -143,6 +143,9 @@ TEST(Minimizer, LetsAFailureBecomeSimplerOrClearerAndNothingElse) {
   EXPECT_FALSE(keeps(tail, with("dropped_keys", "empty", "slight")));
   EXPECT_FALSE(keeps(tail, with("mask_edge", "tail+pages", "slight")));
   EXPECT_FALSE(keeps(tail, with("dropped_keys", "tail+pages", "nonfinite")));
+  EXPECT_TRUE(keeps(with("unclassified_zero", "part", "gross"), with("dropped_keys", "part", "gross")));
+  EXPECT_FALSE(keeps(with("unclassified_zero", "part", "gross"), with("crash", "part", "gross")));
+  EXPECT_FALSE(keeps(with("dropped_keys", "part", "gross"), with("unclassified_zero", "part", "gross")));
   EXPECT_FALSE(keeps(with("a", "part", "gross"), with("a", "part", "slight")));
   EXPECT_FALSE(keeps(with("a", "empty", "gross"), with("a", "part", "gross")));
 }
