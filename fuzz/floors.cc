@@ -102,11 +102,17 @@ Problem without_key(const Problem& problem, std::int64_t key) {
   return out;
 }
 
-/// Makes query `query` the one that is judged.
-void judge_row(Problem& problem, std::int64_t query) {
-  for (Tensor& tensor : problem.inputs)
-    if (tensor.layout.role == "rows")
-      tensor.output().set_code(tensor.view().element(0, 2), static_cast<std::uint64_t>(query));
+Tensor& queries(Problem& problem) {
+  return *std::find_if(problem.inputs.begin(), problem.inputs.end(),
+                       [](const Tensor& t) { return t.layout.role == "q"; });
+}
+
+/// Makes query `query` of `all` the only one of `alone`.
+void take_query(Problem& all, std::int64_t query, Problem& alone) {
+  const Tensor& from = queries(all);
+  Tensor& to = queries(alone);
+  for (std::int64_t c = 0; c < to.layout.shape[3]; ++c)
+    to.output().set_code(to.view().element(0, 0, 0, c), from.view().code(from.view().element(0, 0, query, c)));
 }
 
 /// The edges of tiles, splits and the sequence, and a few keys between them.
@@ -117,11 +123,11 @@ std::vector<std::int64_t> sampled_positions(std::int64_t keys) {
 
 FaultFloor dropped_key(std::int64_t keys, const std::string& kernel, Runner& runner, Level highest) {
   const std::int64_t rows = keys / kSupport;
-  const auto line = [&](const std::string& sampled) {
-    return fmt::format("attention sq={0} skv={1} d=128 scale=1 q=cover_row k=cover_key({0}) v=integers@1{2}", rows,
-                       keys, sampled);
+  const auto line = [&](std::int64_t queries) {
+    return fmt::format("attention sq={} skv={} d=128 scale=1 q=cover_row k=cover_key({}) v=integers@1", queries, keys,
+                       rows);
   };
-  Bench bench(line(""), kernel, runner, highest);
+  Bench bench(line(rows), kernel, runner, highest);
   FaultFloor& report = bench.report;
   report.fault = "dropped key";
   std::vector<std::int64_t> rows_of_key(static_cast<std::size_t>(keys), 0);
@@ -142,11 +148,11 @@ FaultFloor dropped_key(std::int64_t keys, const std::string& kernel, Runner& run
   }
   report.covered = std::count(rows_of_key.begin(), rows_of_key.end(), 1);
 
-  // Runs: the row that holds the key is judged alone.
+  // Runs: of the row that holds the key, alone.
   FloorRuns runs{.what = "key hidden from " + kernel};
-  Bench row(line(" rows=1"), kernel, runner, highest);
+  Bench row(line(1), kernel, runner, highest);
   for (const std::int64_t key : sampled_positions(keys)) {
-    judge_row(row.problem, key % rows);
+    take_query(bench.problem, key % rows, row.problem);
     row.evaluation = row.op.evaluate(row.problem, row.declared, highest);
     row.run(kernel, without_key(row.problem, key), runs);
   }
