@@ -66,6 +66,15 @@ class Matrix {
     return all;
   }
 
+  std::vector<const Judge*> judges_at_home() const {
+    std::vector<const Judge*> judges = all_judges();
+    const std::vector<std::string>& asked = options_.customary;
+    std::erase_if(judges, [&](const Judge* judge) {
+      return !asked.empty() && std::find(asked.begin(), asked.end(), judge->name) == asked.end();
+    });
+    return judges;
+  }
+
   void list_items() {
     std::vector<std::string> bases;
     for (const MutantResult& result : results_)
@@ -76,7 +85,7 @@ class Matrix {
         for (Case& c : suite_sample(suite, like, options_.cases))
           items_.push_back({base, std::move(c), suite, nullptr});
       if (like.op != "attention") continue;
-      for (const Judge* judge : all_judges())
+      for (const Judge* judge : judges_at_home())
         for (const std::string& dtype : like.dtypes)
           for (Case& c : customary_cases(*judge, *format_from_name(dtype), options_.seed))
             items_.push_back({base, std::move(c), "", judge});

@@ -21,6 +21,7 @@ struct KillOptions {
       "adversarial", "dense",   "llm_like"};  ///< those that exist; "probe" has a level of its own
   std::size_t cases = 24;  ///< of each suite and for each sound kernel, evenly spaced among those it takes
   std::uint64_t seed = 1;  ///< of the customary inputs
+  std::vector<std::string> customary = {};  ///< judges whose customary inputs are run; empty: all
   unsigned jobs = 1;
   Deadline deadline = {};
 };

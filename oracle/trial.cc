@@ -1,4 +1,4 @@
-// Residuals of hypotheses, and the search for a parameter.
+// Residuals of hypotheses.
 //
 // Noise of one element: u^2 = ulp^2 / 12 + (tau / 3)^2, tau of the highest level; where that is T0, whose tau is a
 // worst case over all keys, (tau / 10)^2. Under a hypothesis the replay of P's rounding may be off (another maximum,
@@ -83,7 +83,7 @@ double Fit::removed() const {
 }
 
 bool Fit::explains() const {
-  constexpr double kNearlyAll = 0.9, kMost = 0.6, kSignificant = 25;
+  constexpr double kMost = 0.6, kSignificant = 25;
   return loud > 0 && loud_share() >= kNearlyAll && quiet_share() >= kNearlyAll && removed() >= kMost &&
          before - after >= kSignificant;
 }
@@ -113,6 +113,9 @@ Trial::Trial(const Evaluation& evaluation, const std::vector<Tensor>& outputs, d
   failing_ = rows_.size();
   for (const std::size_t r : far_apart(spread(good, most_rows - failing_))) rows_.push_back(r);
   for (const std::size_t r : rows_) samples_.push_back(read(evaluation, outputs, r));
+  for (const Sampled& row : samples_)
+    for (const Element& e : row.elements)
+      if (e.rejected) ++loud_, loud_lse_ += e.kind != Kind::kOutput;
 }
 
 Trial::Sampled Trial::read(const Evaluation& evaluation, const std::vector<Tensor>& outputs, std::size_t row) const {
@@ -233,122 +236,25 @@ Trial::Errors Trial::errors(std::size_t n) const {
   return seen;
 }
 
+/// Stops where too few of all loud elements are left for the hypothesis to explain (Fit::explains).
 Fit Trial::fit_rows(const Predict& predict, std::size_t rows) const {
   Fit fit;
+  const auto lost = [&] {
+    const std::int64_t missed = fit.loud - fit.loud_explained, of_lse = fit.loud_lse - fit.lse_explained;
+    const auto too_many = [](std::int64_t part, std::int64_t all) {
+      return static_cast<double>(part) > (1 - Fit::kNearlyAll + 1e-9) * static_cast<double>(all);
+    };
+    return too_many(missed - of_lse, loud_ - loud_lse_) || too_many(of_lse, loud_lse_);
+  };
   for (std::size_t n = 0; n < rows; ++n) {
     add(samples_[n], predict(rows_[n]), fit);
+    if (n < failing_ && lost()) break;
     if (n + 1 == std::min(kScreen, failing_) && fit.loud_share() < 0.5) break;
   }
   return fit;
 }
 
 Fit Trial::fit(const Predict& predict) const { return fit_rows(predict, rows_.size()); }
-
-FitAt Trial::fit(const PredictAt& predict, const Parameter& parameter) const {
-  const std::size_t few = std::min<std::size_t>(4, rows_.size());
-  const auto at_rows = [&](double t, std::size_t rows) {
-    Fit fit;
-    for (std::size_t n = 0; n < std::min(rows, rows_.size()); ++n) add(samples_[n], predict(rows_[n], t), fit);
-    return fit;
-  };
-  // sum of log(1 + r^2): a search can follow it from afar, where the capped squares of an LSE are flat.
-  const auto log_cost = [&](double t) {
-    const Fit fit = at_rows(t, few);
-    double sum = 0;
-    std::size_t next = 0;
-    for (std::size_t n = 0; n < few; ++n)
-      for (const Element& e : samples_[n].elements) {
-        const double r = (e.value - e.centre - fit.predicted[next++]) / e.unit;
-        if (e.number && std::isfinite(r)) sum += log64(1 + square(r));
-      }
-    return sum;
-  };
-  const int points = parameter.whole ? static_cast<int>(parameter.high - parameter.low) + 1 : parameter.grid;
-  const double step = points > 1 ? (parameter.high - parameter.low) / (points - 1) : 0;
-  double best = parameter.low, least = kInf;
-  for (int n = 0; n < points; ++n) {
-    const double t = parameter.low + n * step;
-    if (const double c = log_cost(t); c < least) least = c, best = t;
-  }
-  if (!parameter.whole && step > 0) {
-    constexpr double kGolden = 0.6180339887498949;
-    double low = std::max(parameter.low, best - step), high = std::min(parameter.high, best + step);
-    double a = high - kGolden * (high - low), b = low + kGolden * (high - low);
-    double at_a = log_cost(a), at_b = log_cost(b);
-    while (high - low > 1e-6 * step) {
-      if (at_a <= at_b) {
-        high = b, b = a, at_b = at_a;
-        a = high - kGolden * (high - low), at_a = log_cost(a);
-      } else {
-        low = a, a = b, at_a = at_b;
-        b = low + kGolden * (high - low), at_b = log_cost(b);
-      }
-    }
-    if (std::min(at_a, at_b) < least) best = at_a <= at_b ? a : b;
-    // Gauss-Newton on the LSE alone, where the value shows in it: it knows the value far better than o, whose P may
-    // round to the other side at any step, so that its cost has no slope to follow.
-    const auto residuals = [&](double t) {
-      const std::vector<double> predicted = at_rows(t, few).predicted;
-      std::vector<double> lse;
-      std::size_t next = 0;
-      for (std::size_t n = 0; n < few; ++n)
-        for (const Element& e : samples_[n].elements) {
-          const double r = (e.value - e.centre - predicted[next++]) / e.unit;
-          if (e.kind == Kind::kLse) lse.push_back(e.number && std::isfinite(r) ? r : 0);
-        }
-      return lse;
-    };
-    for (int n = 0; n < 6; ++n) {
-      const double h = 1e-3 * step;
-      const std::vector<double> here = residuals(best), there = residuals(best + h);
-      double slope = 0, along = 0;
-      for (std::size_t i = 0; i < here.size(); ++i) {
-        const double d = (there[i] - here[i]) / h;
-        slope += d * d, along += d * here[i];
-      }
-      const double next = slope > 0 ? std::clamp(best - along / slope, parameter.low, parameter.high) : best;
-      if (next == best || log_cost(next) >= log_cost(best)) break;
-      best = next;
-    }
-  }
-  FitAt result{fit([&](std::size_t row) { return predict(row, best); }), best, 0};
-  // An estimate from few rows may still be too coarse for the LSE.
-  if (parameter.whole || result.fit.removed() < 0.5) return result;
-  // A parabola through three points of the cost over all rows gives minimum and curvature; its arm is about the error.
-  const auto cost = [&](double t) { return at_rows(t, rows_.size()).after; };
-  double arm = step / 64;
-  for (int n = 0; n < 3; ++n) {
-    const double at = cost(result.value);
-    const double left = cost(result.value - arm), right = cost(result.value + arm);
-    const double curvature = (left - 2 * at + right) / (arm * arm);
-    if (!(curvature > 0)) break;
-    const double move = (left - right) / (2 * arm * curvature);
-    const double next = std::clamp(result.value + move, parameter.low, parameter.high);
-    if (std::abs(move) <= arm && cost(next) < at) result.value = next;
-    result.standard_error = std::sqrt(2 / curvature * std::max(1.0, at / result.fit.expected));
-    arm = std::max(result.standard_error, std::abs(result.value) * 1e-12);
-  }
-  const auto at = [&](double t) { return fit([&](std::size_t row) { return predict(row, t); }); };
-  result.fit = at(result.value);
-  result.budget = budget(at(result.value - arm), at(result.value + arm), 2 * arm);
-  return result;
-}
-
-/// |least squares of tau on the slopes| <= sum |slope| tau / u^2 / sum slope^2 / u^2.
-double Trial::budget(const Fit& low, const Fit& high, double apart) const {
-  double reach = 0, square = 0;
-  std::size_t n = 0;
-  for (const Sampled& row : samples_)
-    for (const Element& e : row.elements) {
-      if (n >= std::min(low.predicted.size(), high.predicted.size())) break;
-      const double slope = (high.predicted[n] - low.predicted[n]) / apart;
-      ++n;
-      if (!std::isfinite(slope)) continue;
-      reach += std::abs(slope) * e.slack / (e.unit * e.unit);
-      square += slope * slope / (e.unit * e.unit);
-    }
-  return square > 0 ? reach / square : kInf;
-}
 
 /// value = <e, T> / <T, T>, weighted with w = 1 / (ulp^2 / 12 + what P's rounding leaves). Where no row fails, e counts
 /// from the level's replay, which leaves nothing of P's rounding; otherwise from the truth, since a fault moves P

@@ -48,6 +48,7 @@ struct Fit {
   /// The acceptance rule: nearly all wrong elements are explained, nearly no right one is said to be wrong, and most of
   /// the excess is gone.
   bool explains() const;
+  static constexpr double kNearlyAll = 0.9;
 };
 
 /// A parameter of a hypothesis, searched on a grid of so many points and then refined (`whole`: integers only).
@@ -132,6 +133,7 @@ class Trial {
   static double predicted(const Element& e, const RowOutput& prediction);
   double noise(const Element& e, const std::optional<RowOutput>& prediction) const;
   Fit fit_rows(const Predict& predict, std::size_t rows) const;
+  class Search;
   double budget(const Fit& low, const Fit& high, double apart) const;
 
   double p_unit_;
@@ -139,7 +141,8 @@ class Trial {
   std::vector<std::pair<std::size_t, std::size_t>> first_;  ///< [output][row] as begin, end of its elements
   std::vector<std::size_t> rows_;
   std::size_t failing_ = 0;
-  std::vector<Sampled> samples_;  ///< parallel to rows_
+  std::int64_t loud_ = 0, loud_lse_ = 0;  ///< rejected elements of the samples; of them, not of the first output
+  std::vector<Sampled> samples_;          ///< parallel to rows_
 };
 
 }  // namespace assay

@@ -54,7 +54,10 @@ const KernelReplay::Head& KernelReplay::head(std::int64_t batch, std::int64_t kv
     problem_.load_k(batch, kv_head, j, {vector.data(), d});
     for (std::size_t c = 0; c < d; ++c) h.k.push_back(static_cast<float>(vector[c]));
     problem_.load_v(batch, kv_head, j, {vector.data(), dv});
-    for (std::size_t c = 0; c < dv; ++c) h.v.push_back(static_cast<float>(vector[c]));
+    for (std::size_t c = 0; c < dv; ++c) {
+      h.v.push_back(static_cast<float>(vector[c]));
+      h.finite = h.finite && std::isfinite(vector[c]);
+    }
   }
   bytes_ += (h.k.size() + h.v.size()) * sizeof(float);
   return h;

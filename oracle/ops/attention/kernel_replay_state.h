@@ -13,6 +13,7 @@ namespace assay {
 struct KernelReplay::Head {
   std::int64_t keys = 0;
   std::vector<float> k, v;
+  bool finite = true;  ///< all of v
 };
 
 struct KernelReplay::Row {
@@ -35,7 +36,7 @@ struct KernelReplay::State {
   // Of the tile.
   std::int64_t first = 0;
   std::vector<float> x, p;  ///< by column; x of a key without logit is -inf
-  std::vector<bool> keep;
+  std::vector<unsigned char> keep;  ///< bools
 
   std::vector<double> score;  ///< by key, where the deviation sums them in a narrower format
 

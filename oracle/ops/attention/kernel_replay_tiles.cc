@@ -6,6 +6,7 @@
 #include "oracle/exp64.h"
 #include "oracle/mma.h"
 #include "oracle/ops/attention/kernel_replay_state.h"
+#include "oracle/simd.h"
 
 namespace assay {
 namespace {
@@ -24,6 +25,15 @@ double in_range(double x) {
 
 float larger(float a, float b) { return a > b || a != a ? a : b; }
 
+/// The smallest fp32 number is 2^-149, and half of it rounds to 0.
+constexpr double kNoWeight = -150;
+
+/// o += p v.
+ASSAY_HOT void add_scaled(double p, const float* v, std::size_t count, double* o) {
+  ASSAY_VECTORIZE
+  for (std::size_t c = 0; c < count; ++c) o[c] += p * static_cast<double>(v[c]);
+}
+
 float power(float alpha, int n) { return n == 0 ? 1.0F : n == 1 ? alpha : alpha * alpha; }
 
 }  // namespace
@@ -33,12 +43,12 @@ void KernelReplay::logits(const Row& row, const Deviation& d, std::int64_t first
   const auto n = static_cast<std::size_t>(end - first);
   s.first = first;
   s.x.assign(n, -kInf);
-  s.keep.assign(n, false);
+  s.keep.assign(n, 0);
   const float cap = params_.softcap;
   for (std::size_t c = 0; c < n; ++c) {
     ReplayKey key = row.keys[static_cast<std::size_t>(first) + c];
     if (!key.admissible && !d.masked_too) continue;
-    s.keep[c] = true;
+    s.keep[c] = 1;
     if (d.score_sum != Format::kFp32) key.score = s.score[static_cast<std::size_t>(first) + c];
     key.score = d.score_store == Format::kFp32 ? key.score : stored(d.score_store, key.score);
     const double factor = key.scale_q * key.k_scale;
@@ -77,6 +87,7 @@ void KernelReplay::weigh(const Row& row, const Deviation& d, float frame, State&
     const float y = on_score_
                         ? (s.x[c] - frame) * unit
                         : f32(static_cast<double>(s.x[c]) * static_cast<double>(unit) - static_cast<double>(shift));
+    if (!d.exp2 && static_cast<double>(y) <= kNoWeight) continue;
     float p = d.exp2 ? f32(d.exp2(static_cast<double>(y))) : exp2_f32(static_cast<double>(y));
     if (d.weight_gain) p *= f32(d.weight_gain(static_cast<std::int64_t>(c)));
     p *= offset;
@@ -111,7 +122,7 @@ void KernelReplay::add_values(const Row& row, const Deviation& d, const State& s
     if (s.keep[j]) {
       double p = static_cast<double>(s.p[j]);
       if (by_key) p *= value_factor(row, d, s.first + static_cast<std::int64_t>(j));
-      for (std::size_t c = 0; c < dv; ++c) o[c] += p * static_cast<double>(v[c]);
+      if (p != 0 || !row.head->finite) add_scaled(p, v, dv, o.data());
     }
     if (d.o_key != Format::kFp32)
       for (double& x : o) x = stored(d.o_key, x);

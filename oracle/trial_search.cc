@@ -1,0 +1,206 @@
+// The search for a parameter of a hypothesis: a grid, a golden section, Gauss-Newton on the LSE, a parabola.
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <map>
+
+#include "oracle/exp64.h"
+#include "oracle/trial.h"
+
+namespace assay {
+namespace {
+
+constexpr double kInf = std::numeric_limits<double>::infinity();
+constexpr std::size_t kFew = 4;  // rows that the search looks at
+
+}  // namespace
+
+/// Costs of values on a few rows, each computed once.
+class Trial::Search {
+ public:
+  Search(const Trial& trial, const PredictAt& predict, const Parameter& parameter)
+      : trial_(trial), predict_(predict), range_(parameter), few_(std::min(kFew, trial.rows_.size())) {
+    points_ = range_.whole ? static_cast<int>(range_.high - range_.low) + 1 : range_.grid;
+    step_ = points_ > 1 ? (range_.high - range_.low) / (points_ - 1) : 0;
+  }
+
+  double step() const { return step_; }
+
+  /// Whether the values of the grid surround what the first failing rows hold. They do not where the hypothesis is
+  /// about something else, which is nearly always, so that this spares the search.
+  bool may_explain() const {
+    constexpr std::size_t kRows = 2;
+    constexpr int kPoints = 12;
+    const int every = range_.whole ? 1 : std::max(1, (points_ - 1) / kPoints);
+    std::int64_t loud = 0, within = 0;
+    for (std::size_t n = 0; n < std::min(kRows, trial_.failing_); ++n) {
+      const std::vector<Element>& elements = trial_.samples_[n].elements;
+      std::vector<Reach> reach(elements.size());
+      for (int k = 0; k < points_; k += every) widen(reach, n, range_.low + k * step_);
+      if (every > 1) widen(reach, n, range_.high);
+      for (std::size_t i = 0; i < elements.size(); ++i)
+        if (elements[i].rejected) ++loud, within += reach[i].holds(elements[i]);
+    }
+    return 4 * within >= loud;
+  }
+
+  double best() {
+    int at = 0;
+    for (int n = 1; n < points_; ++n)
+      if (cost(grid(n)) < cost(grid(at))) at = n;
+    double best = grid(at);
+    if (range_.whole || !(step_ > 0)) return best;
+    const double found = golden(grid(std::max(0, at - 1)), grid(std::min(points_ - 1, at + 1)));
+    if (cost(found) < cost(best)) best = found;
+    return by_lse(best);
+  }
+
+ private:
+  /// Predictions of one element over the grid, d of Fit::predicted.
+  struct Reach {
+    double low = kInf, high = -kInf, noise = 0;
+    bool a_class = false;
+    bool holds(const Element& e) const {
+      if (a_class || !e.number || e.canary || !std::isfinite(e.value)) return true;
+      const double seen = e.value - e.centre, more = 0.25 * (high - low) + std::max(4 * noise, e.slack);
+      return seen >= low - more && seen <= high + more;
+    }
+  };
+
+  void widen(std::vector<Reach>& reach, std::size_t n, double t) const {
+    const std::optional<RowOutput> prediction = predict_(trial_.rows_[n], t);
+    Fit fit;
+    trial_.add(trial_.samples_[n], prediction, fit);
+    for (std::size_t i = 0; i < reach.size(); ++i) {
+      const double d = fit.predicted[i];
+      reach[i].a_class = reach[i].a_class || std::isnan(d);
+      reach[i].low = std::min(reach[i].low, d), reach[i].high = std::max(reach[i].high, d);
+      reach[i].noise = std::max(reach[i].noise, trial_.noise(trial_.samples_[n].elements[i], prediction));
+    }
+  }
+
+  double grid(int n) const { return range_.low + n * step_; }
+
+  /// e - d of the few rows in units of noise, NaN for classes; `kind`: of that output alone.
+  std::vector<double> residuals(double t) const {
+    std::vector<double> all;
+    for (std::size_t n = 0; n < few_; ++n) {
+      Fit fit;
+      trial_.add(trial_.samples_[n], predict_(trial_.rows_[n], t), fit);
+      std::size_t next = 0;
+      for (const Element& e : trial_.samples_[n].elements) {
+        const double r = (e.value - e.centre - fit.predicted[next++]) / e.unit;
+        all.push_back(e.number && std::isfinite(r) ? r : std::numeric_limits<double>::quiet_NaN());
+      }
+    }
+    return all;
+  }
+
+  /// sum of log(1 + r^2): a search can follow it from afar, where the capped squares of an LSE are flat.
+  double cost(double t) {
+    const auto [known, absent] = costs_.try_emplace(t, 0);
+    if (!absent) return known->second;
+    for (const double r : residuals(t))
+      if (!std::isnan(r)) known->second += log64(1 + std::min(r * r, 1e30));
+    return known->second;
+  }
+
+  /// Ends where the value moves the cost by less than a tenth of a standard error does.
+  double golden(double low, double high) {
+    constexpr double kGolden = 0.6180339887498949, kFlat = 0.01;
+    const double end = 1e-6 * step_;
+    double a = high - kGolden * (high - low), b = low + kGolden * (high - low);
+    while (high - low > end) {
+      const auto [least, most] = std::minmax({cost(low), cost(a), cost(b), cost(high)});
+      if (most - least < kFlat) break;
+      if (cost(a) <= cost(b)) {
+        high = b, b = a;
+        a = high - kGolden * (high - low);
+      } else {
+        low = a, a = b;
+        b = low + kGolden * (high - low);
+      }
+    }
+    return cost(a) <= cost(b) ? a : b;
+  }
+
+  /// Gauss-Newton on the LSE alone, where the value shows in it: it knows the value far better than o, whose P may
+  /// round to the other side at any step, so that its cost has no slope to follow.
+  double by_lse(double best) {
+    std::vector<bool> of_lse;
+    for (std::size_t n = 0; n < few_; ++n)
+      for (const Element& e : trial_.samples_[n].elements) of_lse.push_back(e.kind == Kind::kLse);
+    if (std::find(of_lse.begin(), of_lse.end(), true) == of_lse.end()) return best;
+    for (int n = 0; n < 6; ++n) {
+      const double h = 1e-3 * step_;
+      const std::vector<double> here = residuals(best), there = residuals(best + h);
+      double slope = 0, along = 0;
+      for (std::size_t i = 0; i < here.size(); ++i) {
+        if (!of_lse[i] || std::isnan(here[i]) || std::isnan(there[i])) continue;
+        const double d = (there[i] - here[i]) / h;
+        slope += d * d, along += d * here[i];
+      }
+      const double next = slope > 0 ? std::clamp(best - along / slope, range_.low, range_.high) : best;
+      if (next == best || cost(next) >= cost(best)) break;
+      best = next;
+    }
+    return best;
+  }
+
+  const Trial& trial_;
+  const PredictAt& predict_;
+  const Parameter& range_;
+  std::size_t few_;
+  int points_ = 0;
+  double step_ = 0;
+  std::map<double, double> costs_;
+};
+
+FitAt Trial::fit(const PredictAt& predict, const Parameter& parameter) const {
+  Search search(*this, predict, parameter);
+  if (!search.may_explain())
+    return {fit_rows([&](std::size_t row) { return predict(row, parameter.low); }, 1), parameter.low, 0};
+  const auto whole = [&](double t) {
+    Fit fit;
+    for (std::size_t n = 0; n < rows_.size(); ++n) add(samples_[n], predict(rows_[n], t), fit);
+    return fit;
+  };
+  const double best = search.best();
+  FitAt result{whole(best), best, 0};
+  // An estimate from few rows may still be too coarse for the LSE.
+  if (parameter.whole || result.fit.removed() < 0.5) return result;
+  // A parabola through three points of the cost over all rows gives minimum and curvature; its arm is about the error.
+  double arm = search.step() / 64;
+  for (int n = 0; n < 3; ++n) {
+    const double here = whole(result.value).after;
+    const double left = whole(result.value - arm).after, right = whole(result.value + arm).after;
+    const double curvature = (left - 2 * here + right) / (arm * arm);
+    if (!(curvature > 0)) break;
+    const double move = (left - right) / (2 * arm * curvature);
+    const double next = std::clamp(result.value + move, parameter.low, parameter.high);
+    if (std::abs(move) <= arm && whole(next).after < here) result.value = next;
+    result.standard_error = std::sqrt(2 / curvature * std::max(1.0, here / result.fit.expected));
+    arm = std::max(result.standard_error, std::abs(result.value) * 1e-12);
+  }
+  result.fit = whole(result.value);
+  result.budget = budget(whole(result.value - arm), whole(result.value + arm), 2 * arm);
+  return result;
+}
+
+/// |least squares of tau on the slopes| <= sum |slope| tau / u^2 / sum slope^2 / u^2.
+double Trial::budget(const Fit& low, const Fit& high, double apart) const {
+  double reach = 0, square = 0;
+  std::size_t n = 0;
+  for (const Sampled& row : samples_)
+    for (const Element& e : row.elements) {
+      if (n >= std::min(low.predicted.size(), high.predicted.size())) break;
+      const double slope = (high.predicted[n] - low.predicted[n]) / apart;
+      ++n;
+      if (!std::isfinite(slope)) continue;
+      reach += std::abs(slope) * e.slack / (e.unit * e.unit);
+      square += slope * slope / (e.unit * e.unit);
+    }
+  return square > 0 ? reach / square : kInf;
+}
+
+}  // namespace assay
