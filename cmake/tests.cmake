@@ -51,6 +51,11 @@ foreach(source ${test_sources})
   add_test(NAME ${name} COMMAND ${name})
 endforeach()
 
+# The longest start first, so that no core waits for one of them at the end.
+set_tests_properties(failure_catalog.catalogue_test failure_catalog.fresh_address_test failure_catalog.planted_modes_test
+  failure_catalog.weight_modes_test fuzz.metamorphic_test fuzz.kill_matrix_test cli.plugin_test fuzz.suite_test
+  fuzz.confusion_test fuzz.fingerprint_test kernels.conventions_test oracle.reference_test PROPERTIES COST 100)
+
 get_property(plugins GLOBAL PROPERTY ASSAY_PLUGIN_TARGETS)
 add_dependencies(cli.plugin_test assay assay_mutants ${plugins})
 add_dependencies(fuzz.campaign_test fake_engine)

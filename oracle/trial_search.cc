@@ -22,31 +22,51 @@ class Trial::Search {
       : trial_(trial), predict_(predict), range_(parameter), few_(std::min(kFew, trial.rows_.size())) {
     points_ = range_.whole ? static_cast<int>(range_.high - range_.low) + 1 : range_.grid;
     step_ = points_ > 1 ? (range_.high - range_.low) / (points_ - 1) : 0;
+    last_ = points_ - 1;
   }
 
   double step() const { return step_; }
 
-  /// Whether the values of the grid surround what the first failing rows hold. They do not where the hypothesis is
-  /// about something else, which is nearly always, so that this spares the search.
-  bool may_explain() const {
+  /// Where a part of the grid surrounds, between two of its values, what many loud elements of the first failing rows
+  /// hold, leaves that part alone to be searched. False: nowhere, so that the hypothesis is about something else, which
+  /// is nearly always the case.
+  bool narrow() {
+    if (points_ < 2) return true;
     constexpr std::size_t kRows = 2;
     constexpr int kPoints = 12;
     const int every = range_.whole ? 1 : std::max(1, (points_ - 1) / kPoints);
-    std::int64_t loud = 0, within = 0;
+    std::vector<int> at;
+    for (int n = 0; n < points_ - 1; n += every) at.push_back(n);
+    at.push_back(points_ - 1);
+    std::vector<std::int64_t> votes(at.size(), 0);  // for values from at[k] to at[k + 1]
+    std::int64_t loud = 0;
     for (std::size_t n = 0; n < std::min(kRows, trial_.failing_); ++n) {
       const std::vector<Element>& elements = trial_.samples_[n].elements;
-      std::vector<Reach> reach(elements.size());
-      for (int k = 0; k < points_; k += every) widen(reach, n, range_.low + k * step_);
-      if (every > 1) widen(reach, n, range_.high);
-      for (std::size_t i = 0; i < elements.size(); ++i)
-        if (elements[i].rejected) ++loud, within += reach[i].holds(elements[i]);
+      std::vector<Predicted> here = predictions(n, grid(at[0])), next;
+      for (const Element& e : elements) loud += e.rejected;
+      for (std::size_t k = 0; k + 1 < at.size(); ++k) {
+        next = predictions(n, grid(at[k + 1]));
+        for (std::size_t i = 0; i < elements.size(); ++i)
+          votes[k] += elements[i].rejected && between(elements[i], here[i], next[i]);
+        here = std::move(next);
+      }
     }
-    return 4 * within >= loud;
+    const std::int64_t most = *std::max_element(votes.begin(), votes.end());
+    if (4 * most < loud) return false;
+    if (range_.whole || loud == 0) return true;
+    constexpr double kNearMost = 0.8;
+    const auto many = [&](std::int64_t n) { return static_cast<double>(n) >= kNearMost * static_cast<double>(most); };
+    const auto first = static_cast<std::size_t>(std::find_if(votes.begin(), votes.end(), many) - votes.begin());
+    const auto last =
+        votes.size() - 1 - static_cast<std::size_t>(std::find_if(votes.rbegin(), votes.rend(), many) - votes.rbegin());
+    first_ = at[first == 0 ? 0 : first - 1];
+    last_ = at[std::min(last + 2, at.size() - 1)];
+    return true;
   }
 
   double best() {
-    int at = 0;
-    for (int n = 1; n < points_; ++n)
+    int at = first_;
+    for (int n = first_ + 1; n <= last_; ++n)
       if (cost(grid(n)) < cost(grid(at))) at = n;
     double best = grid(at);
     if (range_.whole || !(step_ > 0)) return best;
@@ -56,32 +76,32 @@ class Trial::Search {
   }
 
  private:
-  /// Predictions of one element over the grid, d of Fit::predicted.
-  struct Reach {
-    double low = kInf, high = -kInf, noise = 0;
-    bool a_class = false;
-    bool holds(const Element& e) const {
-      if (a_class || !e.number || e.canary || !std::isfinite(e.value)) return true;
-      const double seen = e.value - e.centre, more = 0.25 * (high - low) + std::max(4 * noise, e.slack);
-      return seen >= low - more && seen <= high + more;
-    }
+  /// d of Fit::predicted, and its noise.
+  struct Predicted {
+    double d = 0, noise = 0;
   };
 
-  void widen(std::vector<Reach>& reach, std::size_t n, double t) const {
+  std::vector<Predicted> predictions(std::size_t n, double t) const {
     const std::optional<RowOutput> prediction = predict_(trial_.rows_[n], t);
     Fit fit;
     trial_.add(trial_.samples_[n], prediction, fit);
-    for (std::size_t i = 0; i < reach.size(); ++i) {
-      const double d = fit.predicted[i];
-      reach[i].a_class = reach[i].a_class || std::isnan(d);
-      reach[i].low = std::min(reach[i].low, d), reach[i].high = std::max(reach[i].high, d);
-      reach[i].noise = std::max(reach[i].noise, trial_.noise(trial_.samples_[n].elements[i], prediction));
-    }
+    std::vector<Predicted> all;
+    for (std::size_t i = 0; i < fit.predicted.size(); ++i)
+      all.push_back({fit.predicted[i], trial_.noise(trial_.samples_[n].elements[i], prediction)});
+    return all;
+  }
+
+  /// What a value between the two could predict for the element; classes say nothing.
+  static bool between(const Element& e, const Predicted& a, const Predicted& b) {
+    if (std::isnan(a.d) || std::isnan(b.d) || !e.number || e.canary || !std::isfinite(e.value)) return true;
+    const double seen = e.value - e.centre;
+    const double more = 0.25 * std::abs(a.d - b.d) + std::max(4 * std::max(a.noise, b.noise), e.slack);
+    return seen >= std::min(a.d, b.d) - more && seen <= std::max(a.d, b.d) + more;
   }
 
   double grid(int n) const { return range_.low + n * step_; }
 
-  /// e - d of the few rows in units of noise, NaN for classes; `kind`: of that output alone.
+  /// e - d of the few rows in units of noise, NaN for classes.
   std::vector<double> residuals(double t) const {
     std::vector<double> all;
     for (std::size_t n = 0; n < few_; ++n) {
@@ -151,14 +171,14 @@ class Trial::Search {
   const PredictAt& predict_;
   const Parameter& range_;
   std::size_t few_;
-  int points_ = 0;
+  int points_ = 0, first_ = 0, last_ = 0;  ///< the grid; what of it is searched
   double step_ = 0;
   std::map<double, double> costs_;
 };
 
 FitAt Trial::fit(const PredictAt& predict, const Parameter& parameter) const {
   Search search(*this, predict, parameter);
-  if (!search.may_explain())
+  if (!search.narrow())
     return {fit_rows([&](std::size_t row) { return predict(row, parameter.low); }, 1), parameter.low, 0};
   const auto whole = [&](double t) {
     Fit fit;

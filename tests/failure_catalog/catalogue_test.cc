@@ -65,21 +65,26 @@ TEST_F(Catalogue, EveryModeHasAnEntryAWitnessAndAMutant) {
   }
 }
 
-TEST_F(Catalogue, EveryMutantIsNamedOnAWitnessOfItsModeAndNeverMistakenThere) {
+// On the first that it fails, from a line of its own on, so that together they use all of a mode's lines.
+TEST_F(Catalogue, EveryMutantIsNamedOnAWitnessOfItsMode) {
+  std::size_t number = 0;
   for (const KernelIdentity& mutant : mutants()) {
     if (mutant.expects.empty()) continue;
     ASSERT_NE(find_mode(mutant.expects), nullptr) << mutant.name;
-    int named = 0;
-    for (const Case& c : witnesses(mutant.expects)) {
-      if (!takes(mutant, c)) continue;
+    std::vector<Case> lines = witnesses(mutant.expects);
+    std::erase_if(lines, [&](const Case& c) { return !takes(mutant, c); });
+    bool fails = false;
+    for (std::size_t n = 0; n < lines.size() && !fails; ++n) {
+      const Case& c = lines[(number + n) % lines.size()];
       const Record record = run_case(c, mutant.name, *mutants_, Level::kT1, kTwice);
       if (!failed(record)) continue;
       EXPECT_EQ(record.verdict.mode, mutant.expects)
           << mutant.name << " " << record.case_line << ": " << record.verdict.evidence;
       EXPECT_FALSE(record.verdict.evidence.empty());
-      ++named;
+      fails = true;
     }
-    EXPECT_GT(named, 0) << mutant.name;
+    EXPECT_TRUE(fails) << mutant.name;
+    ++number;
   }
 }
 

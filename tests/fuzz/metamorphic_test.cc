@@ -16,8 +16,8 @@ namespace {
 std::vector<Case> cases() {
   std::vector<Case> all = suite_cases("smoke");
   const std::vector<Case> edge = suite_cases("edge"), adversarial = suite_cases("adversarial");
-  for (std::size_t n = 0; n < edge.size(); n += 101) all.push_back(edge[n]);
-  for (std::size_t n = 0; n < adversarial.size(); n += 211) all.push_back(adversarial[n]);
+  for (std::size_t n = 0; n < edge.size(); n += 151) all.push_back(edge[n]);
+  for (std::size_t n = 0; n < adversarial.size(); n += 307) all.push_back(adversarial[n]);
   return all;
 }
 
@@ -57,6 +57,18 @@ std::set<std::string> broken(const std::string& mutant, const std::string& line)
 TEST(Metamorphic, AFalseMaximumInRawScoresIsSeenByTradingTheScale) {
   const std::string line = "sq=2 skv=20 scale=0.001 q=constant(240) k=normal(3,-200)@2 v=normal@3";
   EXPECT_EQ(broken("fa2_bf16_false_max", line), (std::set<std::string>{"trade_scale"}));
+  EXPECT_EQ(broken("fa2_bf16", line), std::set<std::string>{});
+}
+
+TEST(Metamorphic, AMissingMaximumIsSeenByAShiftOfAllLogits) {
+  const std::string line = "hq=2 sq=3 skv=70 d=16 dtype=fp32 mask=additive";
+  EXPECT_EQ(broken("naive_fp32_no_shift", line), (std::set<std::string>{"logit_shift"}));
+  EXPECT_EQ(broken("naive_fp32", line), std::set<std::string>{});
+}
+
+TEST(Metamorphic, AMissingRescalingIsSeenByKeysInTheReverseOrder) {
+  const std::string line = "hq=2 sq=3 skv=256 q=probe@1 k=rising(4)@2 v=normal@3";
+  EXPECT_EQ(broken("fa2_bf16_accumulator_not_rescaled", line), (std::set<std::string>{"reverse_keys"}));
   EXPECT_EQ(broken("fa2_bf16", line), std::set<std::string>{});
 }
 
