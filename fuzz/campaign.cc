@@ -356,7 +356,8 @@ bool Campaign::run_merge(const fs::path& out, const std::string& op) {
 
 void Campaign::show(const std::string& doing) {
   if (!hooks_.show) return;
-  CampaignView view{.seconds = state_.seconds, .left = left(), .done = so_far(), .doing = doing};
+  const double rest = state_.spec.seconds > 0 ? std::max(0.0, left()) : -1;
+  CampaignView view{.seconds = state_.seconds, .left = rest, .done = so_far(), .doing = doing};
   const double since = seconds_since(shown_at_);
   if (shown_ > 0 && since > 0) view.rate = static_cast<double>(view.done.executions - shown_) / since;
   shown_ = view.done.executions;
