@@ -63,6 +63,8 @@ Search search(const KernelIdentity& mutant, const FindOptions& options, std::uin
   result.found = result.executions > 0 || engine.signalled();
   if (!result.found)
     throw EnvironmentError(fmt::format("{} on {} ended by itself: {}\n{}", options.engine, mutant.name, engine.how(), engine.tail()));
+  if (engine.tail().find(mutant.name + ": uncertain") != std::string::npos)  // no finding: the oracle's own failure
+    throw EnvironmentError(fmt::format("the oracle cannot decide a case of {}:\n{}", mutant.name, engine.tail()));
   result.seconds = seconds;
   result.verdict = first_line_with(engine.tail(), mutant.name + ": ");
   return result;
