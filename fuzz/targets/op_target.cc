@@ -118,7 +118,10 @@ class OpTarget final : public Target {
     if (options_.signal && !record.verdict.mode.empty()) signal_feature(tensor_key(salt, record.verdict.mode));
     tally_.add(record, regimes);
     tally_.write(false);
-    if (record.verdict.kind == CaseVerdict::kUncertain) stop_at(record);  // the oracle's own failure
+    const CaseVerdict kind = record.verdict.kind;
+    if (kind == CaseVerdict::kUncertain && !findings_) stop_at(record);  // the oracle's own failure
+    // A kernel that failed in this process may have spoiled its device: no other runs here.
+    if (kind == CaseVerdict::kCrashed && subject.runner == runners_.front().get()) stop_at(record);
     if (!is_failure(record)) return;
     if (!findings_) stop_at(record);
     const MinimizeOptions smaller{.runs = kShrinkRuns, .level = judging.level, .repeats = repeats};
