@@ -71,6 +71,17 @@ TEST(Regimes, SeePagesFactorsAndValues) {
   EXPECT_TRUE(reached("attention skv=40 d=16 q=probe k=logit_offset(-1000)").contains("largest logit: -1e3..-88"));
 }
 
+TEST(Regimes, SeeWhatTheFormatOfPLoses) {
+  Arithmetic e4m3 = tiles_of(64);
+  e4m3.p_format = Format::kE4m3, e4m3.p_known = true;
+  const std::string line = "attention skv=64 d=16 q=probe k=falling(4,16)";
+  EXPECT_TRUE(reached(line, e4m3).contains("P in its format: some lost"));
+  EXPECT_TRUE(reached(line).contains("P in its format: not rounded"));
+  EXPECT_TRUE(reached("attention skv=8 d=16 q=constant(0)", e4m3).contains("P in its format: normal"));
+  e4m3.p_offset = 8, e4m3.max_policy = MaxPolicy::kLazy, e4m3.lazy_threshold = 8;
+  EXPECT_TRUE(reached("attention skv=128 d=16 q=probe k=rising(1,64)", e4m3).contains("P in its format: some beyond it"));
+}
+
 TEST(Regimes, HaveAxesForEveryOp) {
   for (const Op* op : all_ops()) {
     const std::set<std::string> names = reached(std::string(op->name));

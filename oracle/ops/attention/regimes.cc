@@ -12,10 +12,11 @@ namespace assay {
 namespace {
 
 enum Axis : std::size_t {
-  kResidue, kTiles, kTop, kUpdates, kRise, kTies, kFlushed, kEmptyTile, kEmptySplit, kCancel, kValues, kSigns, kFactor,
+  kResidue, kTiles, kTop, kUpdates, kRise, kTies, kFlushed, kRoundedP, kEmptyTile, kEmptySplit, kCancel, kValues, kSigns, kFactor,
   kValueFactor, kPages, kGroup, kQueries, kAxes
 };
 
+constexpr double kLn2 = 0x1.62e42fefa39efp-1;
 constexpr std::array kRiseLimits{1e-9, 1.0, 8.0, 24.0, 88.0, 104.0, 1e3};
 constexpr std::array kCancelLimits{0x1p-20, 0x1p-10, 0x1p-4, 0.5};
 constexpr std::array kValueLimits{0x1p-149, 0x1p-126, 0x1p-24, 0x1p-6, 0x1p6, 0x1p15, 0x1p100};
@@ -30,6 +31,7 @@ std::vector<RegimeAxis> axes() {
   all[kRise] = {"largest rise", {"0", "..1", "1..8", "8..24", "24..88", "88..104", "104..1e3", "1e3.."}};
   all[kTies] = {"keys that share the largest logit", {"1", "2", "3..", "all"}};
   all[kFlushed] = {"weights below 2^-126", {"none", "some", "all but the largest"}};
+  all[kRoundedP] = {"P in its format", {"not rounded", "normal", "some subnormal", "some lost", "some beyond it"}};
   all[kEmptyTile] = {"tile without a key", {"none", "first", "middle", "last", "all"}};
   all[kEmptySplit] = {"split without a key", {"no splits", "none", "some"}};
   all[kCancel] = {"|o| over sum of p |v|", {"below 2^-20", "below 2^-10", "below 2^-4", "below 1/2", "to 1"}};
@@ -75,7 +77,8 @@ class TileWalk {
     }
   }
 
-  void mark(int splits, Regimes& reached) const {
+  /// The largest rise of the maximum, in natural logarithms.
+  double mark(int splits, Regimes& reached) const {
     double running = -INFINITY, rise = 0;
     std::size_t updates = 0, at = 0, empty = 0;
     for (std::size_t t = 0; t < top_.size(); ++t) {
@@ -93,6 +96,7 @@ class TileWalk {
     const bool last = at + 1 == top_.size();
     reached.mark(kTop, top_.size() == 1 ? 0 : at == 0 ? 1 : !last ? 2 : length_ % tile_ == 0 ? 3 : 4);
     mark_splits(splits, reached);
+    return rise;
   }
 
  private:
@@ -110,6 +114,24 @@ class TileWalk {
   std::int64_t tile_, length_;
   std::vector<double> top_;  ///< largest logit of each tile; -inf: no key with weight
 };
+
+/// What P's format makes of weights relative to the largest; a lazy maximum lets P rise by e^rise.
+void mark_rounded_p(const Arithmetic& declared, const std::vector<double>& weight, double rise, Regimes& reached) {
+  if (!declared.p_known || declared.p_format == Format::kFp32) return reached.mark(kRoundedP, 0);
+  const FormatInfo& format = info(declared.p_format);
+  const auto unit = static_cast<double>(std::int64_t{1} << declared.p_offset);
+  const bool stays = declared.max_policy == MaxPolicy::kLazy && rise <= declared.lazy_threshold * kLn2;
+  if (stays && unit * exp64(rise) > format.max_finite) reached.mark(kRoundedP, 4);
+  const double least = decode(declared.p_format, 1);
+  bool subnormal = false, lost = false;
+  for (const double w : weight) {
+    lost |= w > 0 && w * unit <= least / 2;
+    subnormal |= w * unit > least / 2 && w * unit < format.min_normal;
+  }
+  if (lost) reached.mark(kRoundedP, 3);
+  if (subnormal) reached.mark(kRoundedP, 2);
+  if (!lost && !subnormal) reached.mark(kRoundedP, 1);
+}
 
 /// Values under the row's weights, channel by channel: cancellation, size, signs.
 void mark_values(const HeadOperands& head, const std::vector<std::int32_t>& keys, const std::vector<double>& weight,
@@ -157,7 +179,7 @@ class Sample {
       if (std::isnan(x) || x == INFINITY) return;
       top = std::max(top, x);
     }
-    TileWalk(keys_, logits, problem_.kv_len(row.batch), tile()).mark(declared_.splits, reached_);
+    const double rise = TileWalk(keys_, logits, problem_.kv_len(row.batch), tile()).mark(declared_.splits, reached_);
     if (top == -INFINITY) return;
     std::vector<double> weight(logits.size());
     double sum = 0;
@@ -168,6 +190,7 @@ class Sample {
       ties += logits[j] == top;
       flushed += weight[j] < 0x1p-126;
     }
+    mark_rounded_p(declared_, weight, rise, reached_);
     for (double& w : weight) w /= sum;
     reached_.mark(kTies, ties == logits.size() && ties > 1 ? 3 : std::min<std::size_t>(ties, 3) - 1);
     reached_.mark(kFlushed, flushed == 0 ? 0 : flushed + ties == logits.size() ? 2 : 1);
