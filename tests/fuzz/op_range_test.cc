@@ -80,5 +80,17 @@ TEST(MergeRange, SumsOfLargeOutputsLeaveFp32ButNormalisedOnesDoNot) {
               CaseVerdict::kClean);
 }
 
+TEST(OpRange, AMaximumOnTheWayMayCarryAResidualExponentOutOfRange) {
+  // Found by fuzzing: fl(m c) of a first tile of finite_min is off by 1e31, so its weights are infinite before the last key's
+  // maximum makes them nothing.
+  const auto runner = in_process_runner();
+  const Record record = run_case(parse_case("softmax n=65 scale=0.5 x=finite_min(1)@1 set=x[0,64]:0"), "softmax_online_bf16", *runner);
+  EXPECT_EQ(record.verdict.kind, CaseVerdict::kOutOfRange) << record.verdict.evidence;
+  EXPECT_NE(record.verdict.reason.find("residual exponent of the maximum"), std::string::npos) << record.verdict.reason;
+  // In one tile there is no such maximum.
+  EXPECT_EQ(run_case(parse_case("softmax n=64 scale=0.5 x=finite_min(1)@1 set=x[0,63]:0"), "softmax_online_bf16", *runner).verdict.kind,
+            CaseVerdict::kClean);
+}
+
 }  // namespace
 }  // namespace assay

@@ -67,6 +67,7 @@ class SoftmaxBudget {
   std::int32_t key(std::size_t k) const { return row_.key[static_cast<std::size_t>(finite_[k])]; }
   std::vector<double> rescalings(const SoftmaxPrefix& prefix) const;
   double chain(std::size_t count) const;
+  double largest_max(const SoftmaxPrefix& prefix) const;
   double shift(const SoftmaxPrefix& prefix) const;
   double max_error(const SoftmaxPrefix& prefix) const;
   bool top_is_certain(const SoftmaxPrefix& prefix) const;

@@ -137,9 +137,30 @@ double SoftmaxBudget::chain(std::size_t count) const {
   return *std::max_element(lanes.begin(), lanes.end()) + 2;
 }
 
-/// Residual exponent (log2) that the exponential of the maximum may carry: b = fl(M c^) is off by up to u |M c^|.
+/// The largest magnitude of a maximum that weights may be relative to: the row's, or one on the way to it.
+double SoftmaxBudget::largest_max(const SoftmaxPrefix& prefix) const {
+  double largest = std::abs(prefix.max_logit);
+  if (!running(prefix)) return largest;
+  const bool known = arith_.tile_n > 0 && arith_.tile_order != TileOrder::kUnknown;
+  const std::int32_t tile = known ? arith_.tile_n : 1;
+  const std::size_t count = prefix.depth.size();
+  const auto walk = [&](bool forward) {
+    const auto at = [&](std::size_t step) { return forward ? step : count - 1 - step; };
+    double top = -kInf;
+    for (std::size_t i = 0; i < count;) {
+      const std::int32_t id = key(at(i)) / tile;
+      for (; i < count && key(at(i)) / tile == id; ++i) top = std::max(top, prefix.max_logit - prefix.depth[at(i)]);
+      largest = std::max(largest, std::abs(top));
+    }
+  };
+  if (!known || arith_.tile_order == TileOrder::kForward) walk(true);
+  if (!known || arith_.tile_order == TileOrder::kBackward) walk(false);
+  return largest;
+}
+
+/// Residual exponent (log2) that the exponential of a maximum may carry: b = fl(M c^) is off by up to u |M c^|.
 double SoftmaxBudget::shift(const SoftmaxPrefix& prefix) const {
-  return folds() ? 1.01 * kU32 * std::abs(prefix.max_logit) * kLog2E : 0;
+  return folds() ? 1.01 * kU32 * largest_max(prefix) * kLog2E : 0;
 }
 
 /// |m^ - M| for the maximum that a kernel subtracts.
