@@ -8,6 +8,7 @@ import argparse
 import concurrent.futures
 import json
 import pathlib
+import re
 import subprocess
 import tempfile
 
@@ -18,11 +19,11 @@ def found(build, mutant, seconds):
     """The case line that stopped the fuzz program, or None."""
     for seed in range(1, 4):
         with tempfile.TemporaryDirectory() as folder:
-            subprocess.run([build / "assay_mutants_fuzz", mutant["op"], f"--kernel={mutant['name']}", f"-seed={seed}",
-                            f"-max_total_time={seconds}", f"-artifact_prefix={folder}/", "-verbosity=0"],
-                           stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=False)
-            for file in pathlib.Path(folder).iterdir():
-                return file.read_text()
+            run = subprocess.run([build / "assay_mutants_fuzz", mutant["op"], f"--kernel={mutant['name']}", f"-seed={seed}",
+                                  f"-max_total_time={seconds}", f"-artifact_prefix={folder}/", "-verbosity=0"],
+                                 stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, check=False)
+            if line := re.search(rf"'({mutant['op']}\b[^']*)'", run.stderr):
+                return line[1]
     return None
 
 

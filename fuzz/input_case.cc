@@ -34,20 +34,17 @@ bool is_line(std::string_view op, std::string_view text) {
 std::optional<Case> input_case(std::string_view op, std::span<const std::uint8_t> input, const MutationLimits& limits) {
   std::string_view text(reinterpret_cast<const char*>(input.data()), input.size());
   while (text.ends_with('\n')) text.remove_suffix(1);
-  std::optional<Case> c;
-  if (is_line(op, text)) {
-    try {
-      c = legal_case(parse_case(text), limits);
-    } catch (const InputError&) {
-      return std::nullopt;
-    }
-  } else {
+  if (!is_line(op, text)) {
     Bytes bytes(input);
-    c = fresh_case(op, [&](std::size_t n) { return bytes(n); }, limits);
+    return fresh_case(op, [&](std::size_t n) { return bytes(n); }, limits);  // its sources are recipes
   }
-  const auto from_file = [](const auto& item) { return item.second.recipe == "file"; };
-  if (c && std::any_of(c->sources.begin(), c->sources.end(), from_file)) c.reset();
-  return c;
+  try {
+    const Case c = parse_case(text);
+    const auto from_file = [](const auto& item) { return item.second.recipe == "file"; };
+    return std::any_of(c.sources.begin(), c.sources.end(), from_file) ? std::nullopt : legal_case(c, limits);
+  } catch (const InputError&) {
+    return std::nullopt;
+  }
 }
 
 }  // namespace assay
