@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Checks of the tree that no compiler makes; prints one line per offence and exits 1 if there is any.
 
-    lint.py [--root DIR] layering | sizes | first_lines | flags | names
+    lint.py [--root DIR] layering | sizes | first_lines | headers | flags | names
     lint.py libm OBJECT_LIST_FILE      no object file asks libm for a function
     lint.py registry ASSAY_PROGRAM     ops, kernels and modes in the tree are those that the program lists
 """
@@ -126,6 +126,21 @@ def first_lines(root):
             yield f"{path.relative_to(root)}: the first line is no sentence: {lines[0] if lines else '(empty)'}"
 
 
+def headers(root):
+    """A header guards itself, and stands alone: its own source includes it before anything else (cmake/tests.cmake compiles the others)."""
+    for path in written_files(root):
+        if path.suffix not in (".h", ".cuh"):
+            continue
+        name, text = path.relative_to(root), path.read_text()
+        if "#pragma once" not in text and "#ifndef" not in text:
+            yield f"{name}: has no #pragma once"
+        source = path.with_suffix(".cc")
+        if source.exists():
+            first = re.search(r'^#include (.*)$', source.read_text(), re.MULTILINE)
+            if first is None or first[1] != f'"{name}"':
+                yield f"{source.relative_to(root)}: does not include {name} first"
+
+
 def flags(root):
     """No build file asks for the build machine's instruction set or for other arithmetic than was written."""
     files = [root / "CMakeLists.txt", root / "CMakePresets.json", root / "dev", *(root / "cmake").glob("*")]
@@ -207,7 +222,7 @@ def registry(root, program):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--root", type=pathlib.Path, default=pathlib.Path(__file__).resolve().parents[2])
-    parser.add_argument("check", choices=["layering", "sizes", "first_lines", "flags", "names", "libm", "registry"])
+    parser.add_argument("check", choices=["layering", "sizes", "first_lines", "headers", "flags", "names", "libm", "registry"])
     parser.add_argument("argument", nargs="?")
     a = parser.parse_args()
     run = {

@@ -37,7 +37,7 @@ class Lint(unittest.TestCase):
         self.assertTrue(any(text in line for line in self.offences(check)), f"{text}: {self.offences(check)}")
 
     def test_a_good_tree_is_clean(self):
-        for check in (lint.layering, lint.sizes, lint.first_lines, lint.flags, lint.names):
+        for check in (lint.layering, lint.sizes, lint.first_lines, lint.headers, lint.flags, lint.names):
             self.assertEqual(self.offences(check), [])
 
     def test_every_forbidden_arrow_is_red(self):
@@ -93,6 +93,15 @@ class Lint(unittest.TestCase):
             self.assert_red(lint.first_lines, "cases/one.h: the first line is no sentence")
         self.write("cases/one.h", "// Says what the file is, over more\n// than one line.\n")
         self.assertEqual(self.offences(lint.first_lines), [])
+
+    def test_a_header_without_guard_or_behind_others_is_red(self):
+        self.write("cases/one.h", "// A header.\n")
+        self.assert_red(lint.headers, "cases/one.h: has no #pragma once")
+        self.write("cases/one.h", "// A header.\n#pragma once\n")
+        self.write("cases/one.cc", '// A source.\n#include <string>\n#include "cases/one.h"\n')
+        self.assert_red(lint.headers, "cases/one.cc: does not include cases/one.h first")
+        self.write("cases/one.cc", '// A source.\n#include "cases/one.h"\n#include <string>\n')
+        self.assertEqual(self.offences(lint.headers), [])
 
     def test_flags_that_change_arithmetic_are_red(self):
         for flag in ("-march=native", "-ffast-math", "-Ofast", "-ffp-contract=fast"):
