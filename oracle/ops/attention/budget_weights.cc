@@ -265,6 +265,8 @@ double RowBudget::lse_weights() const {
     const double psi = psi_keys_ * share + (with_sink ? psi_sink_ : 0.0);
     return log64(1 + psi * (1 + 1.2 * shared) + excess(shared));
   }
+  // A row that is known by its sums alone: no term's error is larger than the largest.
+  if (!row_.described) return shared + std::max(eps_max_, with_sink ? sink_error_ : 0.0);
   double largest = with_sink ? sink_error_ + row_.sink - row_.max_logit : -std::numeric_limits<double>::infinity();
   for (std::size_t j = 0; j < n_; ++j) largest = std::max(largest, eps_[j] - row_.depth[j]);
   double sum = with_sink ? exp64(sink_error_ + row_.sink - row_.max_logit - largest) : 0;
