@@ -113,9 +113,10 @@ std::uint64_t dictionary_code(Format format, const Choose& choose) {
 }
 
 /// A code to put in place of `code`; `another` is one from the same tensor.
-std::uint64_t changed_code(Format format, std::uint64_t code, std::uint64_t another, const Choose& choose) {
+std::uint64_t changed_code(Format format, std::uint64_t code, std::uint64_t another, const Choose& choose,
+                           const MutationLimits& limits) {
   const double value = decode(format, code);
-  switch (choose(7)) {
+  switch (choose(limits.dictionary ? 7 : 6)) {
     case 0: return another;
     case 6: return dictionary_code(format, choose);
     case 1: return encode(format, -value);
@@ -160,7 +161,7 @@ void change_values(Case& c, const Choose& choose, const MutationLimits& limits, 
     const std::uint64_t code =
         whole     ? code_at(from)
         : special ? dictionary_code(layout.format, choose)
-                  : changed_code(layout.format, code_at(index), code_at(from), choose);
+                  : changed_code(layout.format, code_at(index), code_at(from), choose, limits);
     std::erase_if(c.overrides, [&](const Override& o) { return o.role == role && o.index == index; });
     c.overrides.push_back({.role = role, .index = index, .value = fmt::format("0x{:x}", code)});
   }
@@ -251,7 +252,7 @@ std::optional<Case> mutated(const Case& c, const Case& other, const Choose& choo
         break;
       }
       [[fallthrough]];
-    default: change_values(next, choose, limits, choose(3) == 0);
+    default: change_values(next, choose, limits, limits.dictionary && choose(3) == 0);
   }
   std::optional<Case> legal = legal_case(std::move(next), limits);
   return legal && *legal == c ? std::nullopt : legal;

@@ -15,6 +15,7 @@ using Choose = std::function<std::size_t(std::size_t)>;
 struct MutationLimits {
   std::int64_t elements = 40000;  ///< of all inputs and outputs together
   std::size_t overrides = 48;
+  bool dictionary = false;  ///< elements may become NaN, infinite, or another value of the dictionary
 };
 
 /// The case in canonical form if it is legal and within the limits. Sources of tensors that the parameters no longer

@@ -147,7 +147,7 @@ class OpTarget final : public Target {
   static constexpr std::uint64_t kKernelBits = 1 << 16;  // above the bits that choose the kernel
   const Op& op_;
   const TargetOptions options_;
-  const MutationLimits limits_{.elements = 90000, .overrides = 24};
+  const MutationLimits limits_{.elements = 90000, .overrides = 24, .dictionary = true};
   Tally tally_;
   std::vector<std::unique_ptr<Runner>> runners_;
   std::vector<Subject> subjects_;

@@ -16,7 +16,7 @@ namespace assay {
 namespace {
 
 constexpr int kBits = 128;
-constexpr MutationLimits kLimits{.elements = 6000, .overrides = 48};  // ball arithmetic is slow
+constexpr MutationLimits kLimits{.elements = 6000, .overrides = 48, .dictionary = true};  // ball arithmetic is slow
 
 [[noreturn]] void disagree(const Case& c, const OutputTruth& output, std::size_t i, const std::string& what) {
   fmt::print(stderr, "{} element {}: {}\n  {}\n", output.layout.role, output.element[i], what, print_case(c));

@@ -24,7 +24,7 @@ TEST(Confusion, NamesTenFaultsOfAnIndependentKernel) {
     if (kernel.expects != "sound") faulty.push_back(kernel);
   }
   ASSERT_EQ(faulty.size(), 10U);
-  const Confusion found = confusion(faulty, {.failures = 2, .tries = 200, .jobs = 2}, open_plugin);
+  const Confusion found = confusion(faulty, {.failures = 3, .tries = 300, .jobs = 2}, open_plugin);
   for (const KernelIdentity& kernel : faulty) {
     ASSERT_TRUE(found.named.contains(kernel.expects)) << kernel.name << " never fails";
     if (find_mode(kernel.expects) == nullptr) continue;  // the catalogue does not have it yet

@@ -15,7 +15,7 @@
 namespace assay {
 namespace {
 
-constexpr MutationLimits kLimits{.elements = 20000, .overrides = 8};
+constexpr MutationLimits kLimits{.elements = 20000, .overrides = 8, .dictionary = true};
 
 std::span<const std::uint8_t> bytes_of(const std::string& text) {
   return {reinterpret_cast<const std::uint8_t*>(text.data()), text.size()};
