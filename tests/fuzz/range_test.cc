@@ -1,6 +1,7 @@
 // The range ladder: at each threshold of a declared intermediate the verdict turns from clean to out_of_range, and never to
 // a finding.
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include <fmt/format.h>
@@ -101,6 +102,20 @@ TEST(RangeLadder, RecipesThatNameARangeNeverGiveAFinding) {
           EXPECT_NE(record.verdict.kind, CaseVerdict::kFinding) << kernel.name << " " << line << ": " << record.verdict.evidence;
           EXPECT_NE(record.verdict.kind, CaseVerdict::kUnclassified) << kernel.name << " " << line << ": " << record.verdict.evidence;
         }
+}
+
+TEST(Range, AFactorOfVMayLeaveItsFormatOverTheRowSum) {
+  // Found by fuzzing: v_scale / l rounds to 0 or to infinity, and then 0 times an infinite V, or infinity times 0, is NaN.
+  for (const auto& [line, kernel, words] :
+       {std::tuple{"attention skv=18 d=1 dtype=fp16 descale=tensor q=ones k=edge_values v=part_holes@2 q_scale=ones k_scale=ones set=v_scale[0]:0x1",
+                   "naive_fp16", "l / v_scale"},
+        std::tuple{"attention hq=2 hkv=1 d=1 dtype=fp16 descale=tensor q=integers@1 k=uniform@2 v=constant q_scale=constant(-1) "
+                   "k_scale=constant(-1) v_scale=ones set=v_scale[0]:0x7f7fffff",
+                   "fa2_fp16", "v_scale / l"}}) {
+    const Record record = run_case(parse_case(line), kernel, *in_process_runner());
+    EXPECT_EQ(record.verdict.kind, CaseVerdict::kOutOfRange) << line << record.verdict.evidence;
+    EXPECT_NE(record.verdict.reason.find(words), std::string::npos) << record.verdict.reason;
+  }
 }
 
 }  // namespace

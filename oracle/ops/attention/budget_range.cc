@@ -48,6 +48,12 @@ void RowBudget::find_range(RowBound& bound) {
   const double l_limit = 0x1p126;
   const double l = (static_cast<double>(n_) + 1) * exp2_64(raised) * exp64(above_);
   if (!(l <= l_limit)) return outside("l", l, l_limit);
+  // A kernel may multiply its outputs by v_scale / l, rounded: 1 / l is at most 2^raised and at least 1 / (this l).
+  for (const double factor : row_.value_factor) {
+    const double f = std::abs(factor);
+    if (!(f * exp2_64(raised) * kSlack <= kMax32)) return outside("v_scale / l", f * exp2_64(raised), kMax32);
+    if (f > 0 && !(l / f <= 1 / kMinNormal32)) return outside("l / v_scale", l / f, 1 / kMinNormal32);
+  }
   double sum = *std::max_element(row_.operands->v_abs_sum.begin(), row_.operands->v_abs_sum.end());
   if (!(sum * exp2_64(raised) / factor_low_ * kSlack <= kMax32)) {
     // The head's sum serves all rows; only huge values make the row's own one matter.
