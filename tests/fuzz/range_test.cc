@@ -90,6 +90,11 @@ TEST(RangeLadder, ScaleLeavesTheNormalNumbers) {
   climb({"attention skv=2 d=16 dtype=bf16 scale={} q=normal@1 k=normal@2 v=normal@3", {1e-30, 1e-37, 1e-38, 1e-39, 1e-44}, "1 / (scale"});
 }
 
+TEST(RangeLadder, LogitsLeaveFp32BeforeTheirBiasBringsThemBack) {
+  climb({"attention skv=2 d=2 dtype=bf16 mask=additive q=constant(12e18) k=constant(12e18) v=normal@3 mask.data=constant(0) scale={} "
+         "set=mask[0,0,0,0]:-max set=mask[0,0,0,1]:-max", {0.5, 0.6, 0.7, 0.9, 1.3, 1.5}, "s c before the bias"}, "naive");
+}
+
 TEST(RangeLadder, RecipesThatNameARangeNeverGiveAFinding) {
   const auto runner = in_process_runner();
   for (const char* recipe : {"q=probe@1 k=range_ladder@2", "q=probe@1 k=range_ladder(10,40,-1)@2",
@@ -116,6 +121,14 @@ TEST(Range, AFactorOfVMayLeaveItsFormatOverTheRowSum) {
     EXPECT_EQ(record.verdict.kind, CaseVerdict::kOutOfRange) << line << record.verdict.evidence;
     EXPECT_NE(record.verdict.reason.find(words), std::string::npos) << record.verdict.reason;
   }
+}
+
+TEST(Range, AKeyBehindAnInfiniteBiasMayLeaveItToo) {
+  // Found by fuzzing: +inf meets -inf.
+  const Record record = run_case(parse_case("attention skv=2 d=2 mask=additive descale=block scale_block=1 q=constant(4) k=constant(1) "
+                                            "set=mask[0,0,0,1]:-inf set=k_scale[0,0,1]:0x7f7fffff"),
+                                 "naive_bf16", *in_process_runner());
+  EXPECT_EQ(record.verdict.kind, CaseVerdict::kOutOfRange) << record.verdict.evidence;
 }
 
 }  // namespace

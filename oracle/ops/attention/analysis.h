@@ -56,6 +56,8 @@ struct RowAnalysis {
   double operand_max = 0;           ///< largest finite |q| of the row plus largest |k| of the head
   double score_hull = 0;            ///< largest sum |q_c k_jc| over all admissible keys, also those of x = -inf by their bias
   double hull_without_weight = 0;   ///< the same over the keys of x = -inf
+  double factor_without_weight = 0; ///< largest |factor_j| over those
+  double logit_without_weight = 0;  ///< largest |factor_j| sum |q_c k_jc| over those
   double max_logit = 0;             ///< x_max
   double min_logit = 0;
   double sum = 0;                   ///< L = sum exp(x_j - x_max) over the keys, >= about 1

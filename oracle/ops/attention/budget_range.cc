@@ -18,6 +18,21 @@ double log2_of(double x) { return log64(x) / kLn2; }
 
 }  // namespace
 
+/// The largest positive number that a logit may be on its way to a smaller one, times log2 e: a bias, added in one step or two, may
+/// bring it back, or -inf meet it as +inf. A soft cap bounds what the bias is added to.
+double RowBudget::before_bias() const {
+  if (!has_bias() || params_.softcap > 0) return 0;
+  double hull = row_.logit_without_weight;
+  // Two biases: the additive one is at most their sum and what ALiBi takes away at the longest distance.
+  const double alibi = params_.data_mask == DataMask::kAdditive && row_.slope > 0
+                           ? row_.slope * static_cast<double>(params_.len_q + params_.len_kv) : 0;
+  for (std::size_t j = 0; j < n_; ++j) {
+    const double factor = std::abs(row_.factor[row_.factor.size() == 1 ? 0 : j]);
+    hull = std::max(hull, factor * row_.magnitude[j] + std::max(row_.bias[j] + alibi, 0.0));
+  }
+  return hull * kLog2E * kSlack;
+}
+
 void RowBudget::find_range(RowBound& bound) {
   const auto outside = [&](std::string_view what, double value, double limit) {
     bound.out_of_range = fmt::format("{}: {:.6g} > {:.6g}", what, value, limit);
@@ -25,12 +40,13 @@ void RowBudget::find_range(RowBound& bound) {
   const double score_limit = arith_.score_store == ScoreStore::kFp16 ? info(Format::kFp16).max_finite : kMax32;
   if (!(row_.score_hull * kSlack <= score_limit)) return outside("S", row_.score_hull, score_limit);
   // c^ = fl32(scale log2 e) and rcp(l), o below must be normal numbers to keep their relative error.
-  double c = 0;
+  double c = row_.uniform ? 0 : row_.factor_without_weight;
   for (double factor : row_.factor) c = std::max(c, std::abs(factor) * kLog2E);
   if (c > kMax32) return outside("scale log2 e", c, kMax32);
   if (c > 0 && c < kMinNormal32) return outside("1 / (scale log2 e)", 1 / c, 1 / kMinNormal32);
   const double largest_logit = largest_max_ * kLog2E;
   if (!(largest_logit * kSlack <= kMax32)) return outside("s c", largest_logit, kMax32);
+  if (const double hull = before_bias(); !(hull <= kMax32)) return outside("s c before the bias", hull, kMax32);
   // A kernel that adds the sink's weight at the end does not raise the maximum first.
   if (!(above_ <= 87)) return outside("exp(sink - maximum), exponent", above_, 87);
 

@@ -104,6 +104,7 @@ class RowBudget {
 
   // budget_range.cc
   void find_range(RowBound& bound);
+  double before_bias() const;
 
   // budget_output.cc
   struct Channels;
