@@ -80,6 +80,16 @@ TEST(MergeRange, SumsOfLargeOutputsLeaveFp32ButNormalisedOnesDoNot) {
               CaseVerdict::kClean);
 }
 
+TEST(MergeRange, ProductsOfManyPartsMayEachRoundToASubnormalNumber) {
+  // Found by fuzzing: 23 shares of outputs near fp32's smallest numbers.
+  for (const char* kernel : {"merge_two_pass_bf16", "merge_pairwise_bf16"})
+    for (const char* line : {"merge parts=23 rows=3 dv=1 out=fp32 o_parts=part_near_ties(0)@209247 lse_parts=constant",
+                             "merge parts=300 rows=5 dv=3 out=fp32 o_parts=part_near_ties(0)@209247 lse_parts=constant(88.7)"}) {
+      const Record record = run_case(parse_case(line), kernel, *in_process_runner());
+      EXPECT_EQ(record.verdict.kind, CaseVerdict::kClean) << kernel << " " << line << ": " << record.verdict.evidence;
+    }
+}
+
 TEST(OpRange, AMaximumOnTheWayMayCarryAResidualExponentOutOfRange) {
   // Found by fuzzing: fl(m c) of a first tile of finite_min is off by 1e31, so its weights are infinite before the last key's
   // maximum makes them nothing.

@@ -202,7 +202,8 @@ bool RowBudget::output(const Channels& ch, bool may_refine, RowBound& bound) {
   const double normalize = normalize_error(params_, arith_);
   const double flushed_v =
       arith_.subnormals == Subnormals::kKept ? 0.0 : kMinNormal32 * factor_high_ * (1 + n / row_.denominator);
-  const double merge_roundings = gamma32(arith_.splits > 0 ? arith_.splits + 2.0 : std::min(n, 1024.0) + 2);
+  const double merged = arith_.splits > 0 ? arith_.splits : std::min(n, 1024.0);
+  const double merge_roundings = gamma32(merged + 2);
   const double sum_floor = arith_.row_sum_of == RowSumOf::kUnroundedP ? 0 : u_p + ch.lost;
   const double psi = psi_keys_ + psi_sink_;
   const double lost = 1 - psi, kept = 1 - sum_error_;
@@ -238,7 +239,8 @@ bool RowBudget::output(const Channels& ch, bool may_refine, RowBound& bound) {
                                pv.chain.alignments * unit * (v_max + operand.min_normal * factor_high_)));
     double tau = (w + p_term + floors + pv_term + pv_floor) * inflate + o * (g - 1);
     const double merge = split() ? kU32 * ch.abs_p[c] + merge_roundings * (ch.abs_p[c] + o) : 0.0;
-    const double tiny = flushed_v + 4 * kMinSubnormal32;
+    const double tiny =
+        flushed_v + ((split() ? merged : 0) + 4) * kMinSubnormal32;  // each split's product may be subnormal
     tau = (tau + merge) * slack + tiny;
     if (may_refine) {
       // How much of tau an exact pass may save: what sum p psi |v - o| is not expected to be, and the floors.

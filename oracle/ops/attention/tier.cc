@@ -278,7 +278,8 @@ void TierReplay::State::merge(const RowAnalysis& row, const RowBudget& budget, c
     }
     spread += sink / total * sink_doubt * std::abs(o);
     tier.mid[c] = o;
-    tier.tau[c] = ((spread + inner) / (1 - d) + roundings * (size + std::abs(o))) * kSlack + 4 * kMinSubnormal32;
+    tier.tau[c] = ((spread + inner) / (1 - d) + roundings * (size + std::abs(o))) * kSlack +
+                  (static_cast<double>(splits.size()) + 4) * kMinSubnormal32;
   }
 }
 

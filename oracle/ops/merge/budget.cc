@@ -150,7 +150,8 @@ void MergeBudget::sum_form(MergeBound& bound) const {
       abs_p += p * (1 + psi[s]) * std::abs(o);
       abs_all += std::abs(o);
     }
-    const double floor = 2 * kMinNormal32 / a_.sum * abs_all + flushed + 4 * kMinSubnormal32;
+    // Each product and each rescaling may round to a subnormal number.
+    const double floor = 2 * kMinNormal32 / a_.sum * abs_all + flushed + (n + rises + 4) * kMinSubnormal32;
     MergeTau& tau = bound.o[c];
     tau.tau = ((moved + (accumulate + normalize_) * abs_p) / ((1 - psi_sum) * (1 - row_sum)) +
                std::abs(a_.o[c]) * row_sum / (1 - row_sum)) *
