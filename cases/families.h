@@ -27,8 +27,8 @@ inline constexpr double kMany = 1 << 30;
 
 /// Sets the row to std N(0,1) + mean.
 inline void fill_normal(const Stream& stream, double std, double mean, std::span<double> out) {
-  for (std::size_t c = 0; c < out.size(); ++c)
-    out[c] = mean + std * unit_normal(stream.bits(static_cast<std::int64_t>(c)));
+  unit_normals(stream, out);
+  for (double& x : out) x = mean + std * x;
 }
 
 /// 2^e for the exponents of fp64's normal numbers.

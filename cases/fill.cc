@@ -44,13 +44,14 @@ void fill_from_recipe(const Source& source, const InputSpec& spec, double logit_
   field.args = args;
   const Overflow overflow = recipe.infinite ? Overflow::kIeee : Overflow::kSaturate;
   std::vector<double> values(static_cast<std::size_t>(field.extent));
+  std::vector<std::uint64_t> codes(values.size());
   for_each_row(spec, [&](const Row& row, const RowValues& at) {
     if (!is_used(row)) return;
     recipe.fill(field, row, values);
     if (layout.format == Format::kE8m0) make_scales(values);
+    encode_all(layout.format, values, overflow, codes.data());
     at.each([&](std::int64_t i, std::int64_t element, std::int64_t) {
-      const double value = values[static_cast<std::size_t>(i)];
-      store_code(storage, layout.format, element, encode(layout.format, value, Rounding::kNearestEven, overflow));
+      store_code(storage, layout.format, element, codes[static_cast<std::size_t>(i)]);
     });
   });
 }

@@ -1,9 +1,11 @@
 // Standard normal numbers by inverting the distribution function with rational approximations.
 #include <array>
+#include <bit>
 #include <cmath>
 
 #include "cases/random.h"
 #include "oracle/exp64.h"
+#include "oracle/simd.h"
 
 namespace assay {
 namespace {
@@ -45,30 +47,57 @@ constexpr Coefficients kTailBottom{1.0,
                                    1.42151175831644588870e-7,
                                    2.04426310338993978564e-15};
 
-double polynomial(const Coefficients& c, double x) {
+[[gnu::always_inline]] inline double polynomial(const Coefficients& c, double x) {
   double sum = c[7];
   for (std::size_t i = 7; i-- > 0;) sum = sum * x + c[i];
   return sum;
 }
 
-double ratio(const Coefficients& top, const Coefficients& bottom, double x) {
+[[gnu::always_inline]] inline double ratio(const Coefficients& top, const Coefficients& bottom, double x) {
   return polynomial(top, x) / polynomial(bottom, x);
+}
+
+// Tail probability (m + 1/2) 2^-53 with m in [0, 2^52), exact; the lowest bit gives the sign. m is converted by filling
+// the fraction of 2^52 with it.
+[[gnu::always_inline]] inline double tail_of(std::uint64_t bits) {
+  return (std::bit_cast<double>(bits >> 12 | std::uint64_t{0x433} << 52) - 0x1p52 + 0.5) * 0x1p-53;
+}
+
+[[gnu::always_inline]] inline double with_sign(double magnitude, std::uint64_t bits) {
+  return std::bit_cast<double>(std::bit_cast<std::uint64_t>(magnitude) ^ bits << 63);
+}
+
+constexpr double kCentre = 0.425;
+
+[[gnu::always_inline]] inline double centre(double q) { return q * ratio(kCentreTop, kCentreBottom, 0.180625 - q * q); }
+
+double outside_centre(double tail) {
+  const double r = std::sqrt(-log64(tail));
+  return r <= 5.0 ? ratio(kMiddleTop, kMiddleBottom, r - 1.6) : ratio(kTailTop, kTailBottom, r - 5.0);
+}
+
+/// The centre's formula everywhere, also where it does not hold.
+ASSAY_HOT void centres(std::uint64_t origin, double* out, std::size_t n) {
+  ASSAY_VECTORIZE
+  for (std::size_t i = 0; i < n; ++i) {
+    const std::uint64_t bits = mix64(origin + kGolden * (i + 1));
+    out[i] = with_sign(centre(0.5 - tail_of(bits)), bits);
+  }
 }
 
 }  // namespace
 
 double unit_normal(std::uint64_t bits) {
-  // Tail probability (m + 1/2) 2^-53 with m in [0, 2^52), exact; the lowest bit gives the sign.
-  const double tail = (static_cast<double>(bits >> 12) + 0.5) * 0x1p-53;
-  const double q = 0.5 - tail;
-  double magnitude;
-  if (q <= 0.425) {
-    magnitude = q * ratio(kCentreTop, kCentreBottom, 0.180625 - q * q);
-  } else {
-    const double r = std::sqrt(-log64(tail));
-    magnitude = r <= 5.0 ? ratio(kMiddleTop, kMiddleBottom, r - 1.6) : ratio(kTailTop, kTailBottom, r - 5.0);
+  const double tail = tail_of(bits), q = 0.5 - tail;
+  return with_sign(q <= kCentre ? centre(q) : outside_centre(tail), bits);
+}
+
+void unit_normals(const Stream& stream, std::span<double> out) {
+  centres(stream.origin, out.data(), out.size());
+  for (std::size_t i = 0; i < out.size(); ++i) {
+    const std::uint64_t bits = stream.bits(static_cast<std::int64_t>(i));
+    if (const double tail = tail_of(bits); !(0.5 - tail <= kCentre)) out[i] = with_sign(outside_centre(tail), bits);
   }
-  return (bits & 1) != 0 ? -magnitude : magnitude;
 }
 
 }  // namespace assay

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string_view>
 
 namespace assay {
@@ -47,5 +48,8 @@ constexpr std::int64_t below(std::uint64_t bits, std::int64_t n) {
 /// Standard normal by inversion: strictly increasing in the tail probability, largest magnitude 8.29.
 /// Uses + - * / sqrt and log64 only, so every compiler gives the same bits.
 double unit_normal(std::uint64_t bits);
+
+/// out[i] = unit_normal(stream.bits(i)).
+void unit_normals(const Stream& stream, std::span<double> out);
 
 }  // namespace assay

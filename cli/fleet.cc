@@ -67,6 +67,12 @@ std::vector<KernelIdentity> Fleet::kernels() {
   return known_;
 }
 
+std::string Fleet::op_of(std::string_view kernel) {
+  meet();
+  const auto at = std::find_if(known_.begin(), known_.end(), [&](const auto& k) { return k.name == kernel; });
+  return at == known_.end() ? std::string() : at->op;
+}
+
 RunOutcome Fleet::run(std::string_view kernel, const Params& params, const std::vector<Tensor>& inputs,
                       const std::vector<TensorLayout>& outputs) {
   meet();

@@ -24,6 +24,7 @@ class Fleet final : public Runner {
 
   /// Throws InputError for a plug-in that is none, whose manifest is wrong, or whose kernel has the name of another.
   std::vector<KernelIdentity> kernels() override;
+  std::string op_of(std::string_view kernel) override;
   RunOutcome run(std::string_view kernel, const Params& params, const std::vector<Tensor>& inputs,
                  const std::vector<TensorLayout>& outputs) override;
   DeviceInfo device() override;

@@ -128,10 +128,10 @@ void add_evidence(const Scene& scene, Level level, Record& record) {
 }
 
 /// Why a kernel of that name is not asked about a case of this op: the case's parameters would mean nothing to it.
-std::optional<std::string> refused_op(const std::vector<KernelIdentity>& kernels, std::string_view kernel, const std::string& op) {
-  for (const KernelIdentity& identity : kernels)
-    if (identity.name == kernel && identity.op != op) return "computes " + identity.op + ", not " + op;
-  return std::nullopt;
+std::optional<std::string> refused_op(Runner& runner, std::string_view kernel, const std::string& op) {
+  const std::string own = runner.op_of(kernel);
+  if (own.empty() || own == op) return std::nullopt;
+  return "computes " + own + ", not " + op;
 }
 
 bool failed(const Verdict& verdict) {
@@ -204,7 +204,7 @@ Record judge_outputs(const Case& c, const Problem& problem, const Arithmetic& de
 Record run_problem(const Case& c, const Problem& problem, std::string_view kernel, Runner& runner, const Judging& judging,
                    const Repeats& repeats) {
   const auto start = std::chrono::steady_clock::now();
-  const std::optional<std::string> other_op = refused_op(runner.kernels(), kernel, c.op);
+  const std::optional<std::string> other_op = refused_op(runner, kernel, c.op);
   RepeatedRun run;
   if (other_op)
     run.outcome = skipped(*other_op);

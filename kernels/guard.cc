@@ -6,10 +6,20 @@
 namespace assay {
 namespace {
 
-/// The canary as bytes: byte k of a zone, whose storage starts at an even position.
-std::byte canary_byte(Format format, std::size_t k) {
-  const std::uint64_t code = canary_code(format);
-  return static_cast<std::byte>(bytes_per_element(format) == 1 ? code : code >> (8 * (k % 2)));
+/// The canary as bytes: of a zone, whose storage starts at an even position, the bytes at even positions and those at
+/// odd ones.
+struct CanaryBytes {
+  explicit CanaryBytes(Format format)
+      : even(static_cast<std::byte>(canary_code(format))),
+        odd(bytes_per_element(format) == 1 ? even : static_cast<std::byte>(canary_code(format) >> 8)) {}
+  std::byte even, odd;
+};
+
+bool is_canary(std::span<const std::byte> zone, std::size_t first, std::size_t end, const CanaryBytes& canary) {
+  unsigned changed = 0;
+  for (std::size_t k = first; k < end; ++k)
+    changed |= std::to_integer<unsigned>(zone[k] ^ (k % 2 == 0 ? canary.even : canary.odd));
+  return changed == 0;
 }
 
 std::vector<bool> addressed_elements(const TensorLayout& layout) {
@@ -38,16 +48,14 @@ std::int64_t zone_bytes(const TensorLayout& layout) {
 }
 
 void fill_zone(std::span<std::byte> zone, const TensorLayout& layout) {
-  for (std::size_t k = 0; k < zone.size(); ++k) zone[k] = canary_byte(layout.format, k);
+  const CanaryBytes canary(layout.format);
+  for (std::size_t k = 0; k < zone.size(); ++k) zone[k] = k % 2 == 0 ? canary.even : canary.odd;
 }
 
 bool guards_intact(std::span<const std::byte> zone, const TensorLayout& layout) {
+  const CanaryBytes canary(layout.format);
   const auto end = static_cast<std::size_t>(kGuardBytes + layout.storage_bytes());
-  for (std::size_t k = 0; k < static_cast<std::size_t>(kGuardBytes); ++k)
-    if (zone[k] != canary_byte(layout.format, k)) return false;
-  for (std::size_t k = end; k < zone.size(); ++k)
-    if (zone[k] != canary_byte(layout.format, k)) return false;
-  return true;
+  return is_canary(zone, 0, static_cast<std::size_t>(kGuardBytes), canary) && is_canary(zone, end, zone.size(), canary);
 }
 
 bool padding_intact(std::span<const std::byte> zone, const TensorLayout& layout) {

@@ -12,6 +12,10 @@ class InProcessRunner final : public Runner {
  public:
   void set_fill(int fill) override { fill_ = fill; }
   std::vector<KernelIdentity> kernels() override { return linked_kernels(); }
+  std::string op_of(std::string_view name) override {
+    const Kernel* kernel = find_kernel(name);
+    return kernel == nullptr ? std::string() : std::string(kernel->op);
+  }
 
   RunOutcome run(std::string_view name, const Params& params, const std::vector<Tensor>& inputs,
                  const std::vector<TensorLayout>& outputs) override {
@@ -53,6 +57,12 @@ class InProcessRunner final : public Runner {
 DeviceInfo Runner::device() { return device_info(); }
 
 std::unique_ptr<Runner> in_process_runner() { return std::make_unique<InProcessRunner>(); }
+
+std::string Runner::op_of(std::string_view kernel) {
+  for (const KernelIdentity& identity : kernels())
+    if (identity.name == kernel) return identity.op;
+  return {};
+}
 
 void fill_canary(Tensor& output) {
   output.bytes.resize(static_cast<std::size_t>(output.layout.storage_bytes()));

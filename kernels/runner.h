@@ -41,6 +41,8 @@ class Runner {
  public:
   virtual ~Runner() = default;
   virtual std::vector<KernelIdentity> kernels() = 0;
+  /// The op that a kernel computes; empty if there is none of that name. Asked before every run.
+  virtual std::string op_of(std::string_view kernel);
   virtual RunOutcome run(std::string_view kernel, const Params& params, const std::vector<Tensor>& inputs,
                          const std::vector<TensorLayout>& outputs) = 0;
   /// The device that its kernels run on; asks it (a worker, not this process).

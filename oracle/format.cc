@@ -1,7 +1,6 @@
 // The format table, and decode, encode, neighbours and spacing computed on the bits of fp64.
 #include "oracle/format.h"
 
-#include <array>
 #include <bit>
 #include <cstdio>
 #include <cstdlib>
@@ -9,21 +8,6 @@
 
 namespace assay {
 namespace {
-
-constexpr std::array<FormatInfo, kFormatCount> kFormats = {{
-    {Format::kFp64, "fp64", "F64", Specials::kIeee, 64, 11, 52, -1022, 1023, 0x1.fffffffffffffp1023, 0x1p-1022,
-     0x1p-1074, 0x1p-53},
-    {Format::kFp32, "fp32", "F32", Specials::kIeee, 32, 8, 23, -126, 127, 0x1.fffffep127, 0x1p-126, 0x1p-149, 0x1p-24},
-    {Format::kTf32, "tf32", "F32", Specials::kIeee, 32, 8, 10, -126, 127, 0x1.ffcp127, 0x1p-126, 0x1p-136, 0x1p-11},
-    {Format::kFp16, "fp16", "F16", Specials::kIeee, 16, 5, 10, -14, 15, 65504.0, 0x1p-14, 0x1p-24, 0x1p-11},
-    {Format::kBf16, "bf16", "BF16", Specials::kIeee, 16, 8, 7, -126, 127, 0x1.fep127, 0x1p-126, 0x1p-133, 0x1p-8},
-    {Format::kE4m3, "e4m3", "F8_E4M3", Specials::kNanOnly, 8, 4, 3, -6, 8, 448.0, 0x1p-6, 0x1p-9, 0x1p-4},
-    {Format::kE5m2, "e5m2", "F8_E5M2", Specials::kIeee, 8, 5, 2, -14, 15, 57344.0, 0x1p-14, 0x1p-16, 0x1p-3},
-    {Format::kE8m0, "e8m0", "F8_E8M0", Specials::kE8m0, 8, 8, 0, -127, 127, 0x1p127, 0x1p-127, 0x1p-127, 0x1p-1},
-    // Integers: exact up to max_finite, spacing 1; the half unit of rounding is absolute.
-    {Format::kInt32, "i32", "I32", Specials::kInteger, 32, 0, 0, 0, 30, 2147483647.0, 1.0, 1.0, 0.5},
-    {Format::kUint8, "u8", "U8", Specials::kInteger, 8, 0, 0, 0, 7, 255.0, 1.0, 1.0, 0.5},
-}};
 
 constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 constexpr std::uint64_t kSign64 = std::uint64_t{1} << 63;
@@ -196,8 +180,6 @@ std::uint64_t step(Format format, std::uint64_t code, bool up) {
 
 }  // namespace
 
-const FormatInfo& info(Format format) { return kFormats[static_cast<std::size_t>(format)]; }
-
 std::optional<Format> format_from_name(std::string_view name) {
   for (const FormatInfo& f : kFormats) {
     if (f.name == name) return f.id;
@@ -210,6 +192,28 @@ std::optional<Format> format_from_safetensors_name(std::string_view name) {
     if (f.safetensors_name == name) return f.id;  // F32 finds fp32, which stands before tf32
   }
   return std::nullopt;
+}
+
+namespace {
+
+template <Format id>
+void encode_floats(std::span<const double> values, Overflow overflow, std::uint64_t* codes) {
+  for (std::size_t i = 0; i < values.size(); ++i)
+    codes[i] = encode_float<id>(values[i], Rounding::kNearestEven, overflow);
+}
+
+}  // namespace
+
+void encode_all(Format format, std::span<const double> values, Overflow overflow, std::uint64_t* codes) {
+  switch (format) {
+    case Format::kFp16: return encode_floats<Format::kFp16>(values, overflow, codes);
+    case Format::kBf16: return encode_floats<Format::kBf16>(values, overflow, codes);
+    case Format::kE4m3: return encode_floats<Format::kE4m3>(values, overflow, codes);
+    case Format::kE5m2: return encode_floats<Format::kE5m2>(values, overflow, codes);
+    default:
+      for (std::size_t i = 0; i < values.size(); ++i)
+        codes[i] = encode(format, values[i], Rounding::kNearestEven, overflow);
+  }
 }
 
 double decode(Format format, std::uint64_t code) {

@@ -1,8 +1,11 @@
 // Number formats as one table: decode, encode, neighbours, ulp, special values.
 #pragma once
 
+#include <array>
+#include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string_view>
 
 namespace assay {
@@ -35,7 +38,22 @@ struct FormatInfo {
   double unit_roundoff;   ///< 2^-(fraction_bits + 1)
 };
 
-const FormatInfo& info(Format format);
+inline constexpr std::array<FormatInfo, kFormatCount> kFormats = {{
+    {Format::kFp64, "fp64", "F64", Specials::kIeee, 64, 11, 52, -1022, 1023, 0x1.fffffffffffffp1023, 0x1p-1022,
+     0x1p-1074, 0x1p-53},
+    {Format::kFp32, "fp32", "F32", Specials::kIeee, 32, 8, 23, -126, 127, 0x1.fffffep127, 0x1p-126, 0x1p-149, 0x1p-24},
+    {Format::kTf32, "tf32", "F32", Specials::kIeee, 32, 8, 10, -126, 127, 0x1.ffcp127, 0x1p-126, 0x1p-136, 0x1p-11},
+    {Format::kFp16, "fp16", "F16", Specials::kIeee, 16, 5, 10, -14, 15, 65504.0, 0x1p-14, 0x1p-24, 0x1p-11},
+    {Format::kBf16, "bf16", "BF16", Specials::kIeee, 16, 8, 7, -126, 127, 0x1.fep127, 0x1p-126, 0x1p-133, 0x1p-8},
+    {Format::kE4m3, "e4m3", "F8_E4M3", Specials::kNanOnly, 8, 4, 3, -6, 8, 448.0, 0x1p-6, 0x1p-9, 0x1p-4},
+    {Format::kE5m2, "e5m2", "F8_E5M2", Specials::kIeee, 8, 5, 2, -14, 15, 57344.0, 0x1p-14, 0x1p-16, 0x1p-3},
+    {Format::kE8m0, "e8m0", "F8_E8M0", Specials::kE8m0, 8, 8, 0, -127, 127, 0x1p127, 0x1p-127, 0x1p-127, 0x1p-1},
+    // Integers: exact up to max_finite, spacing 1; the half unit of rounding is absolute.
+    {Format::kInt32, "i32", "I32", Specials::kInteger, 32, 0, 0, 0, 30, 2147483647.0, 1.0, 1.0, 0.5},
+    {Format::kUint8, "u8", "U8", Specials::kInteger, 8, 0, 0, 0, 7, 255.0, 1.0, 1.0, 0.5},
+}};
+
+inline const FormatInfo& info(Format format) { return kFormats[static_cast<std::size_t>(format)]; }
 std::optional<Format> format_from_name(std::string_view name);
 std::optional<Format> format_from_safetensors_name(std::string_view name);
 inline int bytes_per_element(Format format) { return info(format).storage_bits / 8; }
@@ -52,6 +70,9 @@ double decode(Format format, std::uint64_t code);
 /// zero in e8m0 give NaN. Integer formats round to nearest even and saturate.
 std::uint64_t encode(Format format, double value, Rounding rounding = Rounding::kNearestEven,
                      Overflow overflow = Overflow::kIeee);
+
+/// codes[i] = encode(format, values[i], kNearestEven, overflow).
+void encode_all(Format format, std::span<const double> values, Overflow overflow, std::uint64_t* codes);
 
 /// encode then decode.
 double round_to(Format format, double value, Rounding rounding = Rounding::kNearestEven,

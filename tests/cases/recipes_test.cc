@@ -126,6 +126,18 @@ TEST(Recipes, NormalNumbersAreTheInverseOfTheNormalTail) {
   }
 }
 
+TEST(Recipes, ManyNormalNumbersAreTheSameAsEachAlone) {
+  std::vector<double> many(100'003);
+  const Stream stream{absorb(0, 7)};
+  unit_normals(stream, many);
+  std::size_t tails = 0;
+  for (std::size_t i = 0; i < many.size(); ++i) {
+    ASSERT_EQ(many[i], unit_normal(stream.bits(static_cast<std::int64_t>(i)))) << i;
+    tails += std::abs(many[i]) > 4;
+  }
+  EXPECT_GT(tails, 0U);
+}
+
 TEST(Recipes, NormalNumbersHaveTheMomentsAndTailsOfTheNormalDistribution) {
   const std::vector<double> x = values("normal(2,1)@5", spec_of("q", Format::kFp64, "bhsc", {2, 4, 1000, 128}));
   const auto n = static_cast<double>(x.size());

@@ -217,6 +217,23 @@ TEST(Format, EncodeRoundsRandomAndExtremeNumbersOfEveryFormatAsMpfr) {
   }
 }
 
+TEST(Format, EncodesManyAsEachAlone) {
+  std::mt19937_64 random(3);
+  std::vector<double> values{0.0, -0.0, std::numeric_limits<double>::infinity(),
+                             std::numeric_limits<double>::quiet_NaN()};
+  while (values.size() < 4099)
+    values.push_back(std::ldexp(static_cast<double>(random()) * 0x1p-64 - 0.5, static_cast<int>(random() % 300) - 150));
+  for (int id = 0; id < kFormatCount; ++id)
+    for (const Overflow overflow : {Overflow::kIeee, Overflow::kSaturate}) {
+      const auto format = static_cast<Format>(id);
+      std::vector<std::uint64_t> codes(values.size());
+      encode_all(format, values, overflow, codes.data());
+      for (std::size_t i = 0; i < values.size(); ++i)
+        ASSERT_EQ(codes[i], encode(format, values[i], Rounding::kNearestEven, overflow))
+            << info(format).name << " " << values[i];
+    }
+}
+
 TEST(Format, WideCodesSurviveDecodeAndEncode) {
   std::mt19937_64 random(7);
   for (const Format f : {Format::kFp64, Format::kFp32, Format::kTf32}) {
