@@ -1,4 +1,4 @@
-// RAII for device memory, streams, and a tensor or workspace between guards in device memory.
+// RAII for streams and for a tensor or workspace in device memory of its own.
 #pragma once
 
 #include <cstddef>
@@ -7,25 +7,11 @@
 #include <span>
 #include <string>
 
+#include "kernels/device/pool.h"
+
 struct CUstream_st;
 
 namespace assay {
-
-/// Device memory of exactly `bytes` bytes. Throws CannotRun naming `what` if there is not enough.
-class DeviceBuffer {
- public:
-  DeviceBuffer(std::int64_t bytes, const std::string& what);
-  ~DeviceBuffer();
-  DeviceBuffer(DeviceBuffer&& other) noexcept;
-  DeviceBuffer& operator=(DeviceBuffer&&) = delete;
-
-  std::byte* data() const { return data_; }
-  std::int64_t bytes() const { return bytes_; }
-
- private:
-  std::byte* data_ = nullptr;
-  std::int64_t bytes_;
-};
 
 /// A stream that does not wait for the default stream.
 class DeviceStream {
@@ -49,27 +35,25 @@ class DeviceZone {
  public:
   enum class Guards : bool { kNone, kBoth };
 
-  /// `name` as in findings: "output o".
+  /// `name` as in findings: "output o". Throws CannotRun naming it if there is not enough memory.
   DeviceZone(std::string name, std::int64_t bytes, Guards guards, const DeviceStream& stream);
+  ~DeviceZone();
+  DeviceZone(DeviceZone&& other) noexcept;
+  DeviceZone& operator=(DeviceZone&&) = delete;
 
-  std::byte* storage() const;
-  std::int64_t bytes() const { return bytes_; }
-  const std::string& name() const { return name_; }
+  std::byte* storage() const { return pooled_ ? pooled_->data() + guard_ : exact_; }
 
   void upload(std::span<const std::byte> storage, const DeviceStream& stream) const;
   void fill(unsigned char pattern, const DeviceStream& stream) const;
-  /// Copies the storage to the host and waits for it.
-  void download(std::span<std::byte> storage, const DeviceStream& stream) const;
 
-  /// "wrote outside output o on the device: byte 5 behind its 4096 bytes", or nothing.
+  /// What guard_finding says.
   std::optional<std::string> broken_guard(const DeviceStream& stream) const;
-  /// "changed input q on the device: byte 5 of 4096", or nothing.
-  std::optional<std::string> changed(std::span<const std::byte> expected, const DeviceStream& stream) const;
 
  private:
   std::string name_;
   std::int64_t bytes_, guard_;
-  DeviceBuffer buffer_;
+  std::optional<PooledMemory> pooled_;  ///< with guards
+  std::byte* exact_ = nullptr;          ///< without
 };
 
 }  // namespace assay
