@@ -142,12 +142,15 @@ bool Campaign::over() const {
                      [&](const Task& task) { return state_.given_up.contains(task.what.label); });
 }
 
-/// The one that has run least; null if all run, or wait after a death.
+/// The one whose kernels have run least; null if all run, or wait after a death.
 Campaign::Task* Campaign::next_task() {
   Task* best = nullptr;
+  const auto each = [&](const Task& task) {
+    return state_.turns[task.what.label] / static_cast<double>(task.what.kernels.size());
+  };
   for (Task& task : tasks_) {
     if (state_.given_up.contains(task.what.label) || task.running || task.not_before > Clock::now()) continue;
-    if (best == nullptr || state_.turns[task.what.label] < state_.turns[best->what.label]) best = &task;
+    if (best == nullptr || each(task) < each(*best)) best = &task;
   }
   return best;
 }
