@@ -8,9 +8,9 @@
 
 #include "cli/verbs.h"
 #include "fuzz/attack.h"
+#include "fuzz/durable_file.h"
 #include "oracle/error.h"
 #include "reports/environment.h"
-#include "reports/write_file.h"
 
 namespace assay {
 namespace {
@@ -77,10 +77,10 @@ std::vector<Case> starts_of(const std::string& file) {
 int bench_attack(Options options) {
   options.attack.starts = starts_of(options.start);
   const AttackResult result = attack(options.attack, [&](const AttackResult& so_far) {
-    if (!options.save.empty()) write_file(options.save, document(options, so_far).dump(1) + "\n");
+    if (!options.save.empty()) write_durably(options.save, document(options, so_far).dump(1) + "\n");
   });
   const Json json = document(options, result);
-  if (!options.save.empty()) write_file(options.save, json.dump(1) + "\n");
+  if (!options.save.empty()) write_durably(options.save, json.dump(1) + "\n");
   if (options.json) fmt::print("{}\n", json.dump(1));
   else fmt::print("{}", text_of(result));
   return result.rejected_cases > 0 ? 1 : 0;

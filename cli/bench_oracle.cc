@@ -8,9 +8,9 @@
 
 #include "bench/oracle_bench.h"
 #include "cli/verbs.h"
+#include "fuzz/durable_file.h"
 #include "oracle/error.h"
 #include "reports/environment.h"
-#include "reports/write_file.h"
 
 namespace assay {
 namespace {
@@ -79,7 +79,7 @@ void add_bench_oracle(Verb& app, int& exit_code) {
   verb.callback([o, &exit_code] {
     const OracleBench result = bench::bench_oracle(o->bench);
     const std::string text = document(*o, result).dump(1) + "\n";
-    if (!o->save.empty()) write_file(o->save, text);
+    if (!o->save.empty()) write_durably(o->save, text);
     fmt::print("{}", o->json ? text : text_of(*o, result));
     exit_code = 0;
   });

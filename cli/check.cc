@@ -14,6 +14,7 @@
 #include "cli/fleet.h"
 #include "cli/sanitize.h"
 #include "cli/verbs.h"
+#include "fuzz/durable_file.h"
 #include "fuzz/pipeline.h"
 #include "fuzz/suites.h"
 #include "oracle/error.h"
@@ -23,7 +24,6 @@
 #include "reports/markdown.h"
 #include "reports/progress.h"
 #include "reports/view.h"
-#include "reports/write_file.h"
 
 namespace assay {
 namespace {
@@ -164,9 +164,9 @@ int check(const Options& options) {
   const std::vector<Record> records = options.sanitize.empty() ? run_all(options, work, out_of_time) : run_sanitized(options, work);
   const nlohmann::json where = environment_of(records);
   const nlohmann::json document = to_json(records, where);
-  if (!options.save.empty()) write_file(options.save, json_text(document));
-  if (!options.markdown.empty()) write_file(options.markdown, markdown_report(records, where));
-  if (!options.junit.empty()) write_file(options.junit, junit_report(records, where));
+  if (!options.save.empty()) write_durably(options.save, json_text(document));
+  if (!options.markdown.empty()) write_durably(options.markdown, markdown_report(records, where));
+  if (!options.junit.empty()) write_durably(options.junit, junit_report(records, where));
   if (options.json) fmt::print("{}", json_text(document));
   else fmt::print("{}", console_report(records));
   if (out_of_time) fmt::print(stderr, "assay: the budget of {} s ended before all cases ran\n", options.budget);

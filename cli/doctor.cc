@@ -10,11 +10,11 @@
 #include "cli/probe.h"
 #include "cli/verbs.h"
 #include "failure_catalog/mode.h"
+#include "fuzz/durable_file.h"
 #include "fuzz/suites.h"
 #include "oracle/error.h"
 #include "oracle/op.h"
 #include "reports/environment.h"
-#include "reports/write_file.h"
 
 namespace assay {
 namespace {
@@ -63,7 +63,7 @@ Check device() {
 Check probes(const std::string& file) {
   try {
     const ProbeSummary summary = probe_device(!file.empty());
-    if (!file.empty()) write_file(file, summary.document.dump(1) + "\n");
+    if (!file.empty()) write_durably(file, summary.document.dump(1) + "\n");
     return {"probes", summary.ok, summary.text};
   } catch (const EnvironmentError& error) {
     return {"probes", file.empty(), std::string("none: ") + error.what()};  // asked for and impossible: an error

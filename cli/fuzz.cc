@@ -16,12 +16,12 @@
 #include "cli/verbs.h"
 #include "fuzz/campaign.h"
 #include "fuzz/campaign_summary.h"
+#include "fuzz/durable_file.h"
 #include "fuzz/duration.h"
 #include "fuzz/known_failures.h"
 #include "oracle/error.h"
 #include "reports/campaign_markdown.h"
 #include "reports/campaign_progress.h"
-#include "reports/write_file.h"
 
 namespace assay {
 namespace {
@@ -188,7 +188,7 @@ int fuzz(const FuzzOptions& o) {
   mark_known(summary, ledger);
   summary.passes = unexpected(ledger, running.kernels);
   const std::string text = write_summary(summary, shared);
-  if (!o.json.empty()) write_file(o.json, text);
+  if (!o.json.empty()) write_durably(o.json, text);
   print(summary, shared);
   return exit_code(summary);
 }

@@ -12,10 +12,10 @@
 
 #include "cli/fuzz_options.h"
 #include "cli/verbs.h"
+#include "fuzz/durable_file.h"
 #include "fuzz/duration.h"
 #include "oracle/error.h"
 #include "reports/view.h"
-#include "reports/write_file.h"
 
 namespace assay {
 namespace {
@@ -90,7 +90,7 @@ int submit_array(const FuzzOptions& o) {
   const fs::path dir = fs::absolute(o.dir), script = dir / "campaign.sbatch";
   const std::string text = array_script(o, fs::read_symlink("/proc/self/exe").string());
   fs::create_directories(dir / "members");
-  write_file(script.string(), text);
+  write_durably(script.string(), text);
   if (o.no_submit) {
     fmt::print("{}\n", script.string());
     return 0;

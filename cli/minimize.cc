@@ -7,10 +7,10 @@
 
 #include "cli/fleet.h"
 #include "cli/verbs.h"
+#include "fuzz/durable_file.h"
 #include "oracle/error.h"
 #include "reports/environment.h"
 #include "reports/view.h"
-#include "reports/write_file.h"
 
 namespace assay {
 namespace {
@@ -33,7 +33,7 @@ int minimize_case(const Options& options) {
   const std::string line = print_case(found.smallest);
   found.record.suite = "minimize";
   if (found.record.repro.empty()) found.record.repro = plugin_repro(kernel, line);
-  if (!options.out.empty()) write_file(options.out, line + "\n");
+  if (!options.out.empty()) write_durably(options.out, line + "\n");
   if (options.json) {
     nlohmann::json document = to_json({found.record}, environment());
     document["minimize"] = {{"from", print_case(c)},

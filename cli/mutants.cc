@@ -12,9 +12,9 @@
 #include "cli/mutants_report.h"
 #include "cli/verbs.h"
 #include "failure_catalog/mode.h"
+#include "fuzz/durable_file.h"
 #include "oracle/error.h"
 #include "reports/environment.h"
-#include "reports/write_file.h"
 
 namespace assay {
 namespace {
@@ -116,8 +116,8 @@ int mutants(const Options& options) {
   const nlohmann::json where = environment();
   const nlohmann::ordered_json document = mutants_json(report, where);
   const std::string text = document.dump(1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
-  if (!options.save.empty()) write_file(options.save, text);
-  if (!options.markdown.empty()) write_file(options.markdown, mutants_markdown(report, where));
+  if (!options.save.empty()) write_durably(options.save, text);
+  if (!options.markdown.empty()) write_durably(options.markdown, mutants_markdown(report, where));
   fmt::print("{}", options.json ? text : mutants_text(report));
   const bool alarm = report.alarms && report.alarms->rules["assay"].alarms > 0;
   return alarm || (report.matrix && !survivors(*report.matrix).empty()) ? 1 : 0;

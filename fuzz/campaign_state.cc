@@ -4,9 +4,9 @@
 #include <nlohmann/json.hpp>
 
 #include "cases/text.h"
+#include "fuzz/durable_file.h"
 #include "oracle/error.h"
 #include "oracle/json_field.h"
-#include "fuzz/durable_file.h"
 
 namespace assay {
 namespace {

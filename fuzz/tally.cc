@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
-#include "reports/write_file.h"
+#include "fuzz/durable_file.h"
 
 namespace assay {
 namespace {
@@ -46,7 +46,7 @@ void Tally::write(bool now) {
                                    {"seconds", std::chrono::duration<double>(time - start_).count()},
                                    {"verdicts", verdicts_},
                                    {"kernels", kernels}};
-  write_file(file_, document.dump(1) + "\n");
+  write_durably(file_, document.dump(1) + "\n");
 }
 
 }  // namespace assay
