@@ -11,6 +11,7 @@
 #include "cases/file_source.h"
 #include "cli/fleet.h"
 #include "cli/verbs.h"
+#include "fuzz/durable_file.h"
 #include "fuzz/engine_process.h"
 #include "fuzz/mix.h"
 #include "fuzz/time_to_find.h"
@@ -18,7 +19,6 @@
 #include "oracle/op_parameters.h"
 #include "oracle/ops/attention/attention.h"
 #include "reports/environment.h"
-#include "reports/write_file.h"
 
 namespace assay {
 namespace {
@@ -39,7 +39,8 @@ struct Options {
   int rounds = 5;
   unsigned jobs = 1;
   std::int64_t seeds = 3;
-  bool json = false, device = false;
+  unsigned threads = 1;
+  bool json = false, device = false, in_process = false;
 };
 
 Json of_throughput(const Throughput& t) {
@@ -71,7 +72,7 @@ class PythonLoop {
   /// Cases per second.
   double run(double seconds) const {
     const std::string file = (std::filesystem::temp_directory_path() / fmt::format("assay-mix-{}.json", getpid())).string();
-    write_file(file, Json({{"seconds", seconds}, {"cases", cases_}}).dump());
+    write_durably(file, Json({{"seconds", seconds}, {"cases", cases_}}).dump());
     const std::string printed = output_of({"/usr/bin/env", "OMP_NUM_THREADS=1", "OPENBLAS_NUM_THREADS=1", python_,
                                            find_data_file("bench/fuzz_loop.py"), file},
                                           std::chrono::seconds(60) + std::chrono::milliseconds(static_cast<int>(seconds * 4000)));
@@ -93,12 +94,16 @@ double median(std::vector<double> values) {
 
 /// Ours and Python's in turn, so that both see the same machine.
 Json speed_of(const std::string& name, const std::vector<MixCase>& mix, const Options& options) {
-  const std::unique_ptr<Fleet> fleet = open_fleet(std::chrono::seconds(60));
   const PythonLoop python(options.python, mix);
+  const OpenRunner open = [&]() -> std::unique_ptr<Runner> {
+    if (options.in_process) return in_process_runner();
+    return open_fleet(std::chrono::seconds(60));
+  };
   std::vector<double> ratios, ours, theirs;
   Json last;
   for (int round = 0; round < options.rounds; ++round) {
-    const Throughput t = verify_mix(mix, *fleet, Level::kT1, options.seconds, static_cast<std::uint64_t>(round) << 32);
+    const Throughput t =
+        verify_mix(mix, open, options.threads, Level::kT1, options.seconds, static_cast<std::uint64_t>(round) << 32);
     if (t.cases == 0) throw EnvironmentError("bench/fuzz_mix.txt: no kernel of the mix is here");
     last = of_throughput(t);
     ours.push_back(static_cast<double>(t.cases) / t.seconds);
@@ -221,7 +226,7 @@ int bench_fuzz(const Options& options) {
   Json document = {{"version", 1}, {"tool", "assay bench fuzz"}, {"environment", environment()}};
   if (options.part != "find") document["speed"] = speed(options);
   if (options.part != "speed") document["find"] = find(options);
-  if (!options.save.empty()) write_file(options.save, document.dump(1) + "\n");
+  if (!options.save.empty()) write_durably(options.save, document.dump(1) + "\n");
   fmt::print("{}", options.json ? document.dump(1) + "\n" : text_of(document));
   return 0;
 }
@@ -235,7 +240,10 @@ void add_bench_fuzz(Verb& app, int& exit_code) {
   verb.option("--kernel", o->kernels, "find: mutants to search for (repeatable; default all)").one_each();
   verb.option("--seconds", o->seconds, "speed: length of one measurement (default 5)").positive();
   verb.option("--rounds", o->rounds, "speed: medians over so many rounds (default 5)").positive();
-  verb.option("--limit", o->limit, "find: seconds after which a search is given up (default 60)").positive();
+  verb.option("--threads", o->threads, "speed: threads that verify cases side by side (default 1)").range(1, 1024);
+  verb.flag("--in-process", o->in_process,
+            "speed: run kernels in this process, as the fuzz program does, and not in workers");
+  verb.option("--limit", o->limit, "find: seconds of a core after which a search is given up (default 60)").positive();
   verb.option("--seeds", o->seeds, "find: searches for each mutant (default 3)").positive();
   verb.option("--jobs", o->jobs, "find: searches at a time (default 1)").range(1, 1024);
   verb.option("--engine", o->engine, "find: the fuzz program (default assay_mutants_fuzz beside this program)");

@@ -3,6 +3,7 @@
 
 #include <fcntl.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -11,6 +12,7 @@
 #include <cerrno>
 #include <csignal>
 #include <cstring>
+#include <ctime>
 #include <thread>
 
 #include "kernels/process.h"
@@ -139,13 +141,25 @@ void EngineProcess::kill() {
   if (reaped_) return;
   ::kill(-pid_, SIGKILL);  // before it is reaped, while its number still stands for the group
   ::kill(pid_, SIGKILL);   // where it has not made its group yet
-  while (waitpid(pid_, &status_, 0) < 0 && errno == EINTR) {
+  rusage usage{};
+  while (wait4(pid_, &status_, 0, &usage) < 0 && errno == EINTR) {
   }
   reaped_ = true;
+  const auto seconds = [](const timeval& t) {
+    return static_cast<double>(t.tv_sec) + 1e-6 * static_cast<double>(t.tv_usec);
+  };
+  cpu_seconds_ = seconds(usage.ru_utime) + seconds(usage.ru_stime);
   for (Stream* stream : {&output_, &errors_}) {
     stream->drain();
     stream->cut();
   }
+}
+
+double EngineProcess::cpu_seconds() const {
+  clockid_t clock{};
+  timespec time{};
+  if (reaped_ || clock_getcpuclockid(pid_, &clock) != 0 || clock_gettime(clock, &time) != 0) return cpu_seconds_;
+  return static_cast<double>(time.tv_sec) + 1e-9 * static_cast<double>(time.tv_nsec);
 }
 
 bool EngineProcess::signalled() const { return WIFSIGNALED(status_); }

@@ -34,6 +34,8 @@ class EngineProcess {
   void ask_to_stop();  ///< SIGTERM
   void kill();         ///< SIGKILL to its whole group; returns when it is reaped
 
+  double cpu_seconds() const;  ///< that all its threads have had of a core so far
+
   bool signalled() const;   ///< ended by a signal
   int code() const;         ///< the exit code, or the signal's number
   std::string how() const;  ///< "exit 77", "signal 9 (SIGKILL)"
@@ -54,6 +56,7 @@ class EngineProcess {
   Stream output_, errors_;
   int status_ = 0;
   bool reaped_ = false;
+  double cpu_seconds_ = 0;
   Clock::time_point started_;
 };
 

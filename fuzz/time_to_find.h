@@ -13,11 +13,11 @@ struct FindOptions {
   std::string engine;  ///< assay_mutants_fuzz, or one that is instrumented for coverage
   std::vector<std::string> arguments;  ///< further ones for every process: --no-signal, ...
   std::vector<std::uint64_t> seeds{1, 2, 3};
-  double limit = 60;  ///< seconds for one search
+  double limit = 60;  ///< for one search: seconds of one core, whatever else runs on the machine
   unsigned jobs = 1;
 };
 
-/// One search; not found: seconds is the limit.
+/// One search; seconds are those of one core (processor time); not found: the limit.
 struct Search {
   bool found = false;
   double seconds = 0;
@@ -28,7 +28,7 @@ struct Search {
 struct TimeToFind {
   KernelIdentity mutant;
   std::vector<Search> searches;  ///< parallel to FindOptions::seeds
-  double median() const;         ///< seconds; the limit if less than half of the searches found it
+  double median() const;         ///< of the seconds; the limit if less than half of the searches found it
 };
 
 /// Searches for each mutant in a process of its own, `jobs` at a time. Throws EnvironmentError if a process ends without

@@ -32,13 +32,20 @@ TEST(Mix, HasTheSharesThatItsFileClaims) {
 
 TEST(Mix, IsVerifiedWithoutAFailureAndCounted) {
   const std::vector<MixCase> mix = read_mix("bench/fuzz_mix.txt");
-  const Throughput t = verify_mix(mix, *in_process_runner(), Level::kT1, 0, 1);
+  const Throughput t = verify_mix(mix, in_process_runner, 1, Level::kT1, 0, 1);
   EXPECT_EQ(t.cases, static_cast<std::int64_t>(mix.size()));
   EXPECT_EQ(t.left_out, 0);
   std::int64_t scores = 0;
   for (const MixCase& item : mix) scores += item.scores;
   EXPECT_EQ(t.scores, scores);
   EXPECT_GT(t.seconds, t.kernel_seconds + t.oracle_seconds);
+}
+
+TEST(Mix, IsVerifiedOnceByThreadsTogether) {
+  const std::vector<MixCase> mix = small_half(read_mix("bench/fuzz_mix.txt"));
+  const Throughput t = verify_mix(mix, in_process_runner, 3, Level::kT1, 0, 1);
+  EXPECT_GE(t.cases, static_cast<std::int64_t>(mix.size()));
+  EXPECT_LE(t.cases, static_cast<std::int64_t>(mix.size()) + 2);  // begun before the end was seen
 }
 
 TEST(Mix, NamesFileAndLineOfWhatItCannotRead) {
