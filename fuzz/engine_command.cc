@@ -14,7 +14,8 @@ std::vector<std::string> EngineCommand::base(const Assignment& task) const {
   std::vector<std::string> argv{(task.mutant ? tools_.mutant_engine : tools_.engine).string(), task.op};
   if (!task.kernels.empty()) argv.push_back(fmt::format("--kernel={}", fmt::join(task.kernels, ",")));
   if (!task.plugin.empty()) argv.push_back("--plugin=" + task.plugin);
-  if (task.device) argv.emplace_back("--device");
+  // What the driver maps into a process counts towards libFuzzer's limit of 2 GiB.
+  if (task.device) argv.insert(argv.end(), {"--device", "-rss_limit_mb=16384"});
   return argv;
 }
 
