@@ -17,6 +17,7 @@ struct Reach {
   std::string agrees;  ///< empty: nowhere
 };
 
+/// The kernel walks tiles from the last to the first: a maximum that falls from key to key rises on its way.
 const std::vector<Reach>& reaches() {
   static const std::vector<Reach> all{
       {"scale_off", "sq=3 skv=300", "sq=3 skv=300 scale=0"},
@@ -26,8 +27,8 @@ const std::vector<Reach>& reaches() {
       {"wrong_kv_head", "hq=4 hkv=2 sq=3 skv=20", "hq=2 hkv=2 sq=3 skv=20"},
       {"tail_tile_skipped", "sq=3 skv=300", "sq=3 skv=256"},
       {"false_max", "sq=4 skv=130 q=probe@1 k=logit_offset(-60000)@2 v=normal@3 scale=1", "sq=3 skv=300"},
-      {"accumulator_not_rescaled", "sq=4 skv=300 q=probe@1 k=rising(4,64)@2 v=normal@3", "sq=3 skv=128"},
-      {"sum_not_rescaled", "sq=4 skv=300 q=probe@1 k=rising(4,64)@2 v=normal@3", "sq=3 skv=128"},
+      {"accumulator_not_rescaled", "sq=4 skv=300 q=probe@1 k=falling(4,64)@2 v=normal@3", "sq=3 skv=128"},
+      {"sum_not_rescaled", "sq=4 skv=300 q=probe@1 k=falling(4,64)@2 v=normal@3", "sq=3 skv=128"},
       {"alpha_in_bf16", "sq=20 skv=1000", "sq=3 skv=128"},
       {"p_truncated", "sq=3 skv=300", "sq=3 skv=1"},
       {"sum_in_bf16", "sq=3 skv=1000", "sq=3 skv=1"},
