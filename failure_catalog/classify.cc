@@ -4,14 +4,18 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
+#include <memory>
 
+#include "failure_catalog/second_look.h"
+#include "failure_catalog/second_scene.h"
 #include "failure_catalog/tomography.h"
+#include "oracle/exp64.h"
 
 namespace assay {
 namespace {
 
 constexpr double kExplained = 0.97;  // confidence of a hypothesis that explains every element
+constexpr double kProven = 0.985;    // a signature of this confidence leaves no other explanation
 
 /// A hypothesis that explains the outputs.
 struct Explanation {
@@ -21,10 +25,11 @@ struct Explanation {
   double cost = 0;
 };
 
-std::vector<Explanation> explanations(const Mode& mode, const Scene& scene) {
+std::vector<Explanation> explanations(const Mode& mode, const Scene& scene, std::size_t& asked) {
   std::vector<Explanation> found;
   if (mode.hypotheses == nullptr) return found;
   std::vector<Supposition> list = mode.hypotheses(scene);
+  asked += list.size();
   for (Supposition& s : list) {
     const FitAt fit = s.parameter ? scene.trial().fit(s.predict, *s.parameter)
                                   : FitAt{scene.trial().fit([&](std::size_t row) { return s.predict(row, 0); })};
@@ -53,6 +58,17 @@ const Explanation* best_of(const std::vector<Explanation>& all, const Trial& tri
   return best;
 }
 
+/// Noise is estimated from above, within a factor of two of its square: residuals that differ by less say nothing.
+bool fits_as_well(const Fit& other, const Fit& best) { return other.after - best.after < best.expected / 2; }
+
+/// The square of the cosine between an error of n dimensions and a direction that has nothing to do with it passes s
+/// with a chance below (1 - s)^((n - 1) / 2), and every one of the hypotheses asked is such a direction. A row counts as
+/// one dimension: what is wrong with its sum or its scale is wrong with all its elements.
+double support_of(const Fit& fit, const Trial& trial, std::size_t asked) {
+  const double left = std::clamp(std::max(1 - fit.removed(), fit.expected / fit.before), 1e-9, 1.0);
+  return -log64(left) * (trial.spread() - 1) / 2 - log64(static_cast<double>(std::max<std::size_t>(asked, 1)));
+}
+
 /// What a second run on another problem says about a mode and its rival.
 struct Outcome {
   const Mode* mode = nullptr;  ///< the one it leaves; null: it says nothing
@@ -61,25 +77,17 @@ struct Outcome {
 
 Outcome run_follow_up(const Scene& scene, const Mode& asks, const Mode& other) {
   if (asks.follow_up == nullptr || scene.experiment == nullptr) return {};
-  const std::optional<FollowUp> next = asks.follow_up(scene, other.name);
+  std::optional<FollowUp> next = asks.follow_up(scene, other.name);
   if (!next) return {};
-  const std::optional<std::vector<Tensor>> outputs = scene.experiment->run(next->problem);
-  if (!outputs) return {};
   Case c = scene.c;
   c.params = next->problem.params;
-  const Arithmetic declared = scene.experiment->declared();
-  const Level level = scene.evaluation.bound.tiers.empty() ? Level::kT1 : scene.evaluation.bound.tiers.back().level;
-  const Evaluation evaluation = op_named(c.op).evaluate(next->problem, declared, level);
-  const Measurement measured = measure(evaluation, *outputs);
-  const Scene second(c, next->problem, declared, evaluation, measured, *outputs);
-  const bool fails = std::any_of(measured.outputs.begin(), measured.outputs.end(), [](const OutputMeasure& m) {
-    return std::any_of(m.rows.begin(), m.rows.end(), [](const RowMeasure& row) { return row.rejected > 0; });
-  });
-  if (!fails) {
+  const std::unique_ptr<SecondScene> second = SecondScene::of(scene, std::move(c), std::move(next->problem));
+  if (second == nullptr) return {};
+  if (!second->fails()) {
     if (next->if_clean == FollowUp::Clean::kSaysNothing) return {};
     return {next->if_clean == FollowUp::Clean::kMeansThis ? &asks : &other, next->what};
   }
-  const std::optional<Diagnosis> mine = diagnose(asks, second), theirs = diagnose(other, second);
+  const std::optional<Diagnosis> mine = diagnose(asks, second->scene()), theirs = diagnose(other, second->scene());
   if (mine && (!theirs || mine->confidence > theirs->confidence)) return {&asks, next->what};
   if (theirs && (!mine || theirs->confidence > mine->confidence)) return {&other, next->what};
   return {};
@@ -116,30 +124,40 @@ void ask_for_keys(const Scene& scene, Classification& best, const std::vector<co
 std::optional<Diagnosis> diagnose(const Mode& mode, const Scene& scene) {
   std::optional<Diagnosis> best;
   if (mode.detect != nullptr) best = mode.detect(scene);
-  const std::vector<Explanation> found = explanations(mode, scene);
+  std::size_t asked = 0;
+  const std::vector<Explanation> found = explanations(mode, scene, asked);
   if (const Explanation* e = best_of(found, scene.trial()); e != nullptr)
     if (!best || e->diagnosis.confidence > best->confidence) best = e->diagnosis;
   return best;
 }
 
-std::optional<Classification> classify(const Scene& scene) {
+Look look_at(const Scene& scene) {
   std::optional<Classification> best;
   std::vector<Explanation> all;
+  std::size_t asked = 0;
   for (const Mode* mode : all_modes()) {
     if (mode->detect != nullptr)
       if (const std::optional<Diagnosis> d = mode->detect(scene);
           d && (!best || d->confidence > best->diagnosis.confidence))
         best = {mode, *d};
-    for (Explanation& e : explanations(*mode, scene)) all.push_back(std::move(e));
+    for (Explanation& e : explanations(*mode, scene, asked)) all.push_back(std::move(e));
   }
   const Explanation* first = best_of(all, scene.trial());
-  if (first == nullptr || (best && best->diagnosis.confidence >= first->diagnosis.confidence)) return best;
+  if (first == nullptr || (best && best->diagnosis.confidence >= first->diagnosis.confidence)) {
+    if (best && best->diagnosis.confidence < kProven)
+      for (const Explanation& e : all)
+        if (std::vector<std::string>& rivals = best->diagnosis.rivals;
+            e.mode != best->mode && std::find(rivals.begin(), rivals.end(), e.mode->name) == rivals.end())
+          rivals.emplace_back(e.mode->name);
+    return {best, best ? Look::kEnough : 0};
+  }
+  const double support = support_of(first->fit.fit, scene.trial(), asked);
   best = {first->mode, first->diagnosis};
   std::vector<const Explanation*> rivals;
   for (const Explanation& e : all) {
     const auto same = [&](const Explanation* r) { return r->mode == e.mode; };
     if (e.mode != first->mode && std::none_of(rivals.begin(), rivals.end(), same) &&
-        !scene.trial().tells_apart(e.fit.fit, first->fit.fit))
+        (fits_as_well(e.fit.fit, first->fit.fit) || !scene.trial().tells_apart(e.fit.fit, first->fit.fit)))
       rivals.push_back(&e);
   }
   for (const Explanation* rival : rivals) {
@@ -158,7 +176,14 @@ std::optional<Classification> classify(const Scene& scene) {
     best->diagnosis.evidence += fmt::format("; a second run {} rules out {}", outcome.what, refuted->name);
   }
   if (!best->diagnosis.rivals.empty()) ask_for_keys(scene, *best, rivals);
-  return best;
+  return {best, support};
+}
+
+std::optional<Classification> classify(const Scene& scene) {
+  Look first = look_at(scene);
+  const bool clear = first.support >= Look::kEnough && first.found->diagnosis.rivals.empty();
+  if (scene.experiment == nullptr || clear) return std::move(first.found);
+  return second_look(scene, std::move(first));
 }
 
 }  // namespace assay

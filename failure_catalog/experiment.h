@@ -1,6 +1,7 @@
 // Experiment: running the kernel under test again, on other inputs or on the same ones; its name stays unknown.
 #pragma once
 
+#include <memory>
 #include <optional>
 #include <vector>
 
@@ -26,6 +27,8 @@ class Experiment {
   virtual std::optional<std::vector<Tensor>> rerun(Freshness freshness) = 0;
   /// What the kernel declared in the last `run` that gave outputs.
   virtual const Arithmetic& declared() const = 0;
+  /// The same kernel asked about another problem, which must outlive it, with runs of its own.
+  virtual std::unique_ptr<Experiment> about(const Problem& problem) const = 0;
 };
 
 }  // namespace assay

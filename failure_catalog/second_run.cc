@@ -70,9 +70,9 @@ Problem with_poison(const Scene& scene, Poison poison) {
   return materialize(other);
 }
 
-bool holds_vectors(const Tensor& tensor) {
+bool holds_vectors(std::string_view role) {
   constexpr std::string_view kRoles[] = {"q", "k", "v", "k_prefix", "v_prefix", "x", "o_parts"};
-  return std::find(std::begin(kRoles), std::end(kRoles), tensor.layout.role) != std::end(kRoles);
+  return std::find(std::begin(kRoles), std::end(kRoles), role) != std::end(kRoles);
 }
 
 std::string row_name(const Scene& scene, std::size_t row) {

@@ -27,8 +27,8 @@ Problem with_values(Problem problem, std::string_view role, const std::function<
 Problem with_logits_times(Problem problem, double factor);
 /// The case's problem with other bytes in storage that no element uses.
 Problem with_poison(const Scene& scene, Poison poison);
-/// Vectors, not masks, factors or lengths: "q", "k_prefix", "x", "o_parts", ...
-bool holds_vectors(const Tensor& tensor);
+/// The tensor of that role holds vectors, not masks, factors or lengths: "q", "k_prefix", "x", "o_parts", ...
+bool holds_vectors(std::string_view role);
 
 /// False for rows without an admissible key, or with logits of -inf only.
 bool has_weights(const RowFacts& facts);

@@ -19,6 +19,9 @@ class KernelExperiment final : public Experiment {
   std::optional<std::vector<Tensor>> run(const Problem& problem) override;
   std::optional<std::vector<Tensor>> rerun(Freshness freshness) override;
   const Arithmetic& declared() const override { return declared_; }
+  std::unique_ptr<Experiment> about(const Problem& problem) const override {
+    return std::make_unique<KernelExperiment>(runner_, kernel_, problem);
+  }
 
  private:
   Runner& runner_;

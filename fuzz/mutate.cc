@@ -9,6 +9,7 @@
 #include <limits>
 #include <string>
 
+#include "cases/legal.h"
 #include "cases/materialize.h"
 #include "cases/override.h"
 #include "cases/recipes.h"
@@ -175,30 +176,14 @@ void drop_overrides(Case& c, const Choose& choose) {
 }  // namespace
 
 std::optional<Case> legal_case(Case c, const MutationLimits& limits) {
-  try {
-    const Op& op = op_named(c.op);
-    c.params = op.canonical(c.params);
-    const std::vector<InputSpec> specs = op.inputs(c.params);
-    std::int64_t elements = 0;
-    for (const InputSpec& spec : specs) elements += spec.layout.storage;
-    for (const TensorLayout& output : op.outputs(c.params)) elements += output.storage;
-    if (elements > limits.elements || c.overrides.size() > limits.overrides) return std::nullopt;
-    std::erase_if(c.sources, [&](const auto& item) {
-      return std::none_of(specs.begin(), specs.end(),
-                          [&](const InputSpec& s) { return s.layout.role == item.first && s.values.empty(); });
-    });
-    std::erase_if(c.overrides, [&](const Override& item) {
-      try {
-        parse_override(print_override(item), specs);
-        return false;
-      } catch (const InputError&) {
-        return true;
-      }
-    });
-    return parse_case(print_case(c));
-  } catch (const InputError&) {
-    return std::nullopt;
-  }
+  if (c.overrides.size() > limits.overrides) return std::nullopt;
+  std::optional<Case> legal = legal_case(std::move(c));
+  if (!legal) return std::nullopt;
+  const Op& op = op_named(legal->op);
+  std::int64_t elements = 0;
+  for (const InputSpec& spec : op.inputs(legal->params)) elements += spec.layout.storage;
+  for (const TensorLayout& output : op.outputs(legal->params)) elements += output.storage;
+  return elements > limits.elements ? std::nullopt : legal;
 }
 
 std::optional<Case> crossed(const Case& a, const Case& b, const Choose& choose, const MutationLimits& limits) {

@@ -18,8 +18,7 @@ struct MutationLimits {
   bool dictionary = false;  ///< elements may become NaN, infinite, or another value of the dictionary
 };
 
-/// The case in canonical form if it is legal and within the limits. Sources of tensors that the parameters no longer
-/// have, and overrides that no longer fit, are dropped.
+/// legal_case (cases/legal.h), if the case is within the limits.
 std::optional<Case> legal_case(Case c, const MutationLimits& limits);
 
 /// `c` with one change: another seed, argument or recipe of a source; another number or word, or `other`'s value, for a

@@ -42,7 +42,7 @@ double square(double r) { return std::min(r * r, 1e30); }
 double capped(double squared) { return std::min(squared, kCap * kCap); }
 
 /// Evenly spread over `from`, at most `count` of them.
-std::vector<std::size_t> spread(const std::vector<std::size_t>& from, std::size_t count) {
+std::vector<std::size_t> spread_over(const std::vector<std::size_t>& from, std::size_t count) {
   if (from.size() <= count) return from;
   std::vector<std::size_t> some;
   for (std::size_t n = 0; n < count; ++n) some.push_back(from[n * from.size() / count]);
@@ -109,9 +109,9 @@ Trial::Trial(const Evaluation& evaluation, const std::vector<Tensor>& outputs, d
   for (std::size_t r = 0; r < rows; ++r) (row_fails_[r] ? bad : good).push_back(r);
   const std::size_t half = most_rows / 2;
   const std::size_t bad_count = std::min(bad.size(), good.size() < half ? most_rows - good.size() : half);
-  rows_ = far_apart(spread(bad, bad_count));
+  rows_ = far_apart(spread_over(bad, bad_count));
   failing_ = rows_.size();
-  for (const std::size_t r : far_apart(spread(good, most_rows - failing_))) rows_.push_back(r);
+  for (const std::size_t r : far_apart(spread_over(good, most_rows - failing_))) rows_.push_back(r);
   for (const std::size_t r : rows_) samples_.push_back(read(evaluation, outputs, r));
   for (const Sampled& row : samples_)
     for (const Element& e : row.elements)
@@ -217,6 +217,18 @@ void Trial::add(const Sampled& row, const std::optional<RowOutput>& prediction, 
     if (e.rejected && e.kind != Kind::kOutput) ++fit.loud_lse, fit.lse_explained += explained;
     fit.predicted.push_back(d);
   }
+}
+
+double Trial::spread() const {
+  double sum = 0, squares = 0;
+  for (std::size_t n = 0; n < failing_; ++n) {
+    double row = 0;
+    for (const Element& e : samples_[n].elements)
+      if (e.number && !e.canary && std::isfinite(e.value)) row += capped(square((e.value - e.centre) / e.unit));
+    sum += row;
+    squares += row * row;
+  }
+  return squares > 0 ? sum * sum / squares : 0;
 }
 
 Trial::Errors Trial::errors(std::size_t n) const {

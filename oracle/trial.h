@@ -88,6 +88,9 @@ class Trial {
   /// Of them, those with a rejected element.
   std::size_t failing_rows() const { return failing_; }
   bool fails(std::size_t row) const { return row_fails_[row]; }  ///< any row, sampled or not
+  /// Over how many of the sampled failing rows the squared error of numbers is spread: 1 if one row has it all, their
+  /// number if all have as much (participation ratio). NaN and infinities tell little of a fault and do not count.
+  double spread() const;
 
   /// e and its noise, per channel and for the LSE; NaN where a class stands or stood, empty or NaN for an output that
   /// the case does not have. `n`: place in rows().

@@ -28,6 +28,7 @@ Supposition without(const Scene& scene, Drops drops, std::string text, double co
 }
 
 void ends_and_tiles(const Scene& scene, std::vector<Supposition>& list) {
+  const AttentionProblem& problem = scene.attention()->problem;
   list.push_back(without(
       scene, [](const AttentionRow&, std::int64_t key, std::int64_t length) { return length > 1 && key == length - 1; },
       "the last key of each sequence is missing", 0.1));
@@ -47,6 +48,13 @@ void ends_and_tiles(const Scene& scene, std::vector<Supposition>& list) {
           return length > tile && key >= length / tile * tile;
         },
         fmt::format("the keys behind the last multiple of {} are missing", tile), 0.2));
+    list.push_back(without(
+        scene,
+        [tile, &problem](const AttentionRow& row, std::int64_t key, std::int64_t) {
+          const std::int64_t end = problem.key_span(row).second;
+          return end > tile && key >= (end - 1) / tile * tile;
+        },
+        fmt::format("the last tile of {} keys that a row sees is missing, but for rows with one tile", tile), 0.25));
   }
 }
 

@@ -3,8 +3,10 @@
 
 #include <array>
 #include <cmath>
+#include <utility>
 
 #include "failure_catalog/deviations.h"
+#include "failure_catalog/suppose.h"
 #include "oracle/exp64.h"
 
 namespace assay {
@@ -87,11 +89,30 @@ void softmax(Deviations& all) {
   all.add(SoftmaxDeviation{.exponent = kLn2}, "log2(e) is left out: powers of two are taken for powers of e");
 }
 
+/// A declared scale of 0 is no multiple of another: the right answer of a problem that asks for it.
+void in_place_of_zero(const Scene& scene, std::vector<Supposition>& list) {
+  const std::int64_t dim = scene.attention()->problem.params().dim_qk;
+  std::int64_t before = 0;
+  for (const std::int64_t multiple : {1, 8, 16, 32, 64, 128}) {
+    const std::int64_t padded = (dim + multiple - 1) / multiple * multiple;
+    if (std::exchange(before, padded) == padded) continue;
+    list.push_back(suppose_problem(
+        scene,
+        [&raw = scene.problem, padded] {
+          return with_params(
+              raw, {{"scale", fmt::format("{}", static_cast<float>(1 / std::sqrt(static_cast<double>(padded))))}});
+        },
+        fmt::format("the softmax scale is 1 / sqrt({}) where 0 is asked for", padded), 0.1));
+  }
+}
+
 std::vector<Supposition> hypotheses(const Scene& scene) {
   Deviations all(scene);
   if (all.attention() != nullptr) attention(all);
   if (all.softmax() != nullptr) softmax(all);
-  return all.take();
+  std::vector<Supposition> list = all.take();
+  if (all.attention() != nullptr && all.attention()->scale == 0) in_place_of_zero(scene, list);
+  return list;
 }
 
 /// dO/dt for the softmax scale times 1 + t, by differences of the exact answer: sum p_j s_j v_j - (sum p_j s_j) o where

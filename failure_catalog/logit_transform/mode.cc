@@ -139,6 +139,9 @@ void sink(Deviations& all) {
     all.add(
         Deviation{.sink_in_parts = true},
         fmt::format("each of {} splits has the sink among its keys, and so has their merge", all.structure().splits));
+  if (all.structure().splits == 1)
+    all.add(Deviation{.sink_in_parts = true, .merges_one = true},
+            "a single split, merged like several, has the sink among its keys, and so has the merge", 0.3);
   if (all.structure().splits > 1) {
     const double more = log64(static_cast<double>(all.structure().splits));
     with([more](double x) { return x + more; },

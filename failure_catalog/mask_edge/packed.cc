@@ -25,6 +25,14 @@ std::optional<Problem> joined(const Problem& problem, std::int64_t tokens_q, std
   return one;
 }
 
+/// ALiBi of another row.
+Hypothesis biased_as(AttentionView& view, const AttentionRow& as) {
+  Hypothesis h;
+  h.alibi = false;
+  h.see_logit = [&view, as](std::int32_t key, double x) { return x + view.problem.alibi(as, key); };
+  return h;
+}
+
 }  // namespace
 
 std::vector<Supposition> packed_boundaries_ignored(const Scene& scene) {
@@ -41,7 +49,7 @@ std::vector<Supposition> packed_boundaries_ignored(const Scene& scene) {
   }
   const auto other = std::make_shared<Lazily>(
       scene, [&scene, queries = starts.back(), keys] { return joined(scene.problem, queries, keys); });
-  const bool masked = p.causal || p.window_left >= 0 || p.window_right >= 0;
+  const bool by_position = p.causal || p.window_left >= 0 || p.window_right >= 0 || p.alibi != Alibi::kNone;
   const auto predict = [&scene, other, starts, keys](std::size_t row, bool own_queries) -> std::optional<RowOutput> {
     AttentionView* view = other->view();
     if (view == nullptr) return std::nullopt;
@@ -54,13 +62,14 @@ std::vector<Supposition> packed_boundaries_ignored(const Scene& scene) {
     const std::int64_t as = own_queries ? in_joint : together.query;
     std::vector<std::int32_t> all;
     view->problem.admissible_keys({0, at.head, as}, all);
-    return answer(*view, together, all);
+    if (problem.params().alibi == Alibi::kNone || as == together.query) return answer(*view, together, all);
+    return answer(*view, together, all, biased_as(*view, {0, at.head, as}));
   };
   std::vector<Supposition> list;
   list.push_back(suppose(
       scene, [predict](std::size_t row) { return predict(row, false); },
       fmt::format("sequence boundaries of the packed batch are ignored: {} sequences share {} keys", p.batch, keys)));
-  if (masked)
+  if (by_position)
     list.push_back(suppose(
         scene, [predict](std::size_t row) { return predict(row, true); },
         fmt::format("each sequence of the packed batch sees the keys of all {}", p.batch), 0.1));

@@ -30,7 +30,7 @@ std::optional<Diagnosis> detect(const Scene& scene) {
   if (laundered == 0 || others) return std::nullopt;
   Problem numbers = scene.problem;
   for (const Tensor& tensor : scene.problem.inputs) {
-    const bool vectors = holds_vectors(tensor);  // an LSE of -inf says that there is nothing
+    const bool vectors = holds_vectors(tensor.layout.role);  // an LSE of -inf says that there is nothing
     if (vectors || tensor.layout.role == "lse_parts")
       numbers = with_values(std::move(numbers), tensor.layout.role, [&](double x) {
         return std::isnan(x) ? 1.0 : std::isinf(x) && (vectors || x > 0) ? 2.0 : x;

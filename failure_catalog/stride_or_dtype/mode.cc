@@ -69,10 +69,10 @@ void output(const Scene& scene, std::vector<Supposition>& list) {
       const std::int64_t channel = at % dv, query = at / dv % params.len_q,
                          head = at / dv / params.len_q % params.heads_q;
       const auto from = index.find({at / dv / params.len_q / params.heads_q, head, query});
-      double& value = out.o[static_cast<std::size_t>(c)];
-      value = from == index.end()
-                  ? __builtin_nan("")
-                  : truth.mid[from->second * static_cast<std::size_t>(dv) + static_cast<std::size_t>(channel)];
+      const std::size_t element =
+          from == index.end() ? 0 : from->second * static_cast<std::size_t>(dv) + static_cast<std::size_t>(channel);
+      const bool number = from != index.end() && (truth.classes[element] & (kNumber | kZero)) != 0;
+      out.o[static_cast<std::size_t>(c)] = number ? truth.mid[element] : __builtin_nan("");
     }
     if (scene.evaluation.truth.outputs.size() > 1) out.lse = scene.evaluation.truth.outputs[1].mid[row];
     return out;

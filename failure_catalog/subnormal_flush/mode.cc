@@ -46,7 +46,7 @@ std::vector<Reading> readings(const Scene& scene) {
   for (const Tensor& t : scene.problem.inputs) {
     const double normal = info(t.layout.format).min_normal;
     Problem one = scene.problem;
-    if (holds_vectors(t) && flush(one, t.layout.role, normal)) {
+    if (holds_vectors(t.layout.role) && flush(one, t.layout.role, normal)) {
       flush(every, t.layout.role, normal), any = true, ++flushed;
       all.push_back({fmt::format("subnormal {} (below {:.4g})", t.layout.role, normal), one, false});
     }

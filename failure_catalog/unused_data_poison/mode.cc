@@ -42,7 +42,7 @@ std::optional<Diagnosis> detect_masked(const Scene& scene, const std::vector<std
   Problem finite = scene.problem;
   std::string roles;
   for (const Tensor& tensor : scene.problem.inputs) {
-    if (!holds_vectors(tensor)) continue;
+    if (!holds_vectors(tensor.layout.role)) continue;
     finite = with_values(std::move(finite), tensor.layout.role, [](double x) { return std::isfinite(x) ? x : 0.0; });
     for (const Tensor& changed : finite.inputs)
       if (changed.layout.role == tensor.layout.role && changed.bytes != tensor.bytes)

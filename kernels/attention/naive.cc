@@ -89,6 +89,13 @@ class Rows {
     return exp2_f32((x - m) * kLog2e);
   }
 
+  double score_factor(std::int64_t head, std::int64_t query, std::int64_t key) const {
+    const double factor = call_.descales().score_factor(head_.batch, head, query, key);
+    if (!faulty(Fault::kScaleConstant)) return factor;
+    const double constant = 1.0 / std::sqrt(static_cast<double>(call_.params().dim_qk));
+    return call_.params().scale == 0.0F ? constant : factor * (constant / static_cast<double>(call_.params().scale));
+  }
+
   void logits(std::int64_t head, std::int64_t query) {
     const KeyRange all{0, call_.kv_len(head_.batch)};
     call_.load_q(head_.batch, head, query, q_.data());
@@ -96,10 +103,7 @@ class Rows {
     if (faulty(Fault::kRawScoreRange))
       for (float& x : x_) x = ranged(Format::kFp16, x);
     for (std::size_t j = 0; j < x_.size(); ++j)
-      x_[j] *=
-          static_cast<float>(call_.descales().score_factor(head_.batch, head, query, static_cast<std::int64_t>(j)));
-    if (faulty(Fault::kScaleConstant))
-      for (float& x : x_) x *= 1.0F / std::sqrt(static_cast<float>(call_.params().dim_qk)) / call_.params().scale;
+      x_[j] *= static_cast<float>(score_factor(head, query, static_cast<std::int64_t>(j)));
     const RowLengths lengths = call_.lengths(head_.batch);
     call_.rules().adjust(lengths, head_.batch, head, query, all, x_.data());
     keep_.resize(x_.size());

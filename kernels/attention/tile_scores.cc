@@ -44,9 +44,12 @@ TileScores::TileScores(const AttentionCall& call, const Arithmetic& declared, st
 void TileScores::load(std::int64_t batch, std::int64_t head, KeyRange keys) {
   const AttentionParams& p = call_.params();
   const std::int64_t kv_head = kv_head_of(p, head);
-  const double factor = call_.descales().score_factor(batch, head, 0, 0);
-  double size = (factor < 0.0 ? -factor : factor) * (1.0 + fault_size(Fault::kScaleOff));
-  if (faulty(Fault::kScaleOfPaddedDim)) size *= 1.0 / std::sqrt(static_cast<double>(d_)) / static_cast<double>(p.scale);
+  double factor = call_.descales().score_factor(batch, head, 0, 0);
+  if (faulty(Fault::kScaleOfPaddedDim)) {
+    const double padded = 1.0 / std::sqrt(static_cast<double>(d_));
+    factor = p.scale == 0.0F ? padded : factor * (padded / static_cast<double>(p.scale));
+  }
+  const double size = (factor < 0.0 ? -factor : factor) * (1.0 + fault_size(Fault::kScaleOff));
   sign_ = factor < 0.0 ? -1.0F : factor > 0.0 ? 1.0F : 0.0F;
   form_ = {.on_score = call_.rules().adjusts(),
            .scale = static_cast<float>(size),

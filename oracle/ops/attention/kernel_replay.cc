@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "oracle/budget.h"
 #include "oracle/exp64.h"
@@ -12,6 +13,7 @@ namespace assay {
 namespace {
 
 constexpr float kLog2e = 0x1.715476p+0F;
+constexpr double kLog2E = 0x1.71547652b82fep+0, kInf = std::numeric_limits<double>::infinity();
 constexpr std::int64_t kUsualTile = 64, kQueryTile = 64;
 constexpr std::size_t kMostBytes = std::size_t{256} << 20;  // of heads and rows kept
 
@@ -138,9 +140,21 @@ const KernelReplay::Row& KernelReplay::load(std::size_t index) {
   return row;
 }
 
+/// A row that has its sink alone, which every split may have had too.
+std::optional<RowOutput> KernelReplay::without_keys(const Row& row, const Deviation& d) const {
+  const double sink = d.sink ? d.sink(row.sink) : row.sink, base = params_.lse == LseBase::kTwo ? kLog2E : 1;
+  if (row.sink == -kInf || (sink == -kInf && params_.empty_output == EmptyOutput::kMean)) return std::nullopt;
+  const bool nothing = sink == -kInf, counts = params_.sink == Sink::kInLse && !nothing;
+  const double o = nothing && params_.empty_output == EmptyOutput::kNan ? std::numeric_limits<double>::quiet_NaN() : 0,
+               more = d.sink_in_parts ? log64(a_.splits + 1.0) : 0;
+  const double lse = counts ? (sink + more) * base : params_.empty_lse == EmptyLse::kMinusInf ? -kInf : kInf;
+  return RowOutput{std::vector<double>(static_cast<std::size_t>(params_.dim_v), o),
+                   stored(d.lse_store, lse * d.lse_factor)};
+}
+
 std::optional<RowOutput> KernelReplay::row(std::size_t index, const Deviation& d) {
   const Row& row = load(index);
-  if (row.end <= row.first) return std::nullopt;
+  if (row.end <= row.first && !d.masked_too) return without_keys(row, d);
   const double sink = d.sink ? d.sink(row.sink) : row.sink;
   const std::int64_t keys = row.head->keys;
   std::vector<Part> parts;
@@ -164,12 +178,13 @@ std::optional<RowOutput> KernelReplay::row(std::size_t index, const Deviation& d
 std::optional<RowOutput> KernelReplay::predict(std::size_t index, const Deviation& d, const Truth& truth) {
   if (!nominal_.contains(index)) nominal_[index] = row(index, {});
   const std::optional<RowOutput>& nominal = nominal_[index];
-  if (!nominal) return std::nullopt;
   std::optional<RowOutput> out = row(index, d);
+  if (!nominal || !out) return out;
   if (out->o == nominal->o && out->lse == nominal->lse) return std::nullopt;
   const std::size_t dv = out->o.size();
   for (std::size_t c = 0; c < dv; ++c) out->o[c] += truth.outputs[0].mid[index * dv + c] - nominal->o[c];
-  if (truth.outputs.size() > 1) out->lse += truth.outputs[1].mid[index] - nominal->lse;
+  if (truth.outputs.size() > 1 && std::isfinite(nominal->lse))
+    out->lse += truth.outputs[1].mid[index] - nominal->lse;
   return out;
 }
 

@@ -83,7 +83,8 @@ class KernelReplay {
   KernelReplay(const KernelReplay&) = delete;
   KernelReplay& operator=(const KernelReplay&) = delete;
 
-  /// O before output rounding, and the LSE in the declared base; nothing for a row without an admissible key.
+  /// O before output rounding, and the LSE in the declared base; nothing for a row without an admissible key or sink,
+  /// unless masked keys count too.
   std::optional<RowOutput> row(std::size_t row, const Deviation& deviation);
   /// The truth of the row plus what the deviation changes in the replay: nothing where that is nothing.
   std::optional<RowOutput> predict(std::size_t row, const Deviation& deviation, const Truth& truth);
@@ -97,6 +98,7 @@ class KernelReplay {
   struct State;
   struct Part;
   const Row& load(std::size_t row);
+  std::optional<RowOutput> without_keys(const Row& row, const Deviation& deviation) const;
   const Head& head(std::int64_t batch, std::int64_t kv_head);
   void visit(Row& row) const;
   void sum_scores(const Row& row, const Deviation& d, std::vector<double>& score) const;
