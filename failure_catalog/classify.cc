@@ -15,6 +15,7 @@ namespace assay {
 namespace {
 
 constexpr double kExplained = 0.97;  // confidence of a hypothesis that explains every element
+constexpr double kLaw = 0.9;         // of a signature that holds for every rejected element
 constexpr double kProven = 0.985;    // a signature of this confidence leaves no other explanation
 
 /// A hypothesis that explains the outputs.
@@ -62,8 +63,8 @@ const Explanation* best_of(const std::vector<Explanation>& all, const Trial& tri
 bool fits_as_well(const Fit& other, const Fit& best) { return other.after - best.after < best.expected / 2; }
 
 /// The square of the cosine between an error of n dimensions and a direction that has nothing to do with it passes s
-/// with a chance below (1 - s)^((n - 1) / 2), and every one of the hypotheses asked is such a direction. A row counts as
-/// one dimension: what is wrong with its sum or its scale is wrong with all its elements.
+/// with a chance below (1 - s)^((n - 1) / 2), and every one of the hypotheses asked is such a direction. A row counts
+/// as one dimension: what is wrong with its sum or its scale is wrong with all its elements.
 double support_of(const Fit& fit, const Trial& trial, std::size_t asked) {
   const double left = std::clamp(std::max(1 - fit.removed(), fit.expected / fit.before), 1e-9, 1.0);
   return -log64(left) * (trial.spread() - 1) / 2 - log64(static_cast<double>(std::max<std::size_t>(asked, 1)));
@@ -152,6 +153,7 @@ Look look_at(const Scene& scene) {
     return {best, best ? Look::kEnough : 0};
   }
   const double support = support_of(first->fit.fit, scene.trial(), asked);
+  const Mode* signature = best && best->diagnosis.confidence >= kLaw ? best->mode : nullptr;
   best = {first->mode, first->diagnosis};
   std::vector<const Explanation*> rivals;
   for (const Explanation& e : all) {
@@ -176,6 +178,9 @@ Look look_at(const Scene& scene) {
     best->diagnosis.evidence += fmt::format("; a second run {} rules out {}", outcome.what, refuted->name);
   }
   if (!best->diagnosis.rivals.empty()) ask_for_keys(scene, *best, rivals);
+  if (signature != nullptr && signature != best->mode &&
+      std::none_of(rivals.begin(), rivals.end(), [&](const auto* r) { return r->mode == signature; }))
+    best->diagnosis.rivals.emplace_back(signature->name);
   return {best, support};
 }
 

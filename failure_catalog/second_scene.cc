@@ -14,19 +14,20 @@ Level level_of(const Scene& scene) {
 
 std::unique_ptr<SecondScene> SecondScene::of(const Scene& first, Case c, Problem problem) {
   if (first.experiment == nullptr) return nullptr;
-  std::optional<std::vector<Tensor>> outputs = first.experiment->run(problem);
+  std::unique_ptr<SecondScene> second(new SecondScene(*first.experiment, std::move(c), std::move(problem)));
+  std::optional<std::vector<Tensor>> outputs = second->experiment_->run(second->problem_);
   if (!outputs) return nullptr;
-  return std::unique_ptr<SecondScene>(new SecondScene(first, std::move(c), std::move(problem), std::move(*outputs)));
+  second->outputs_ = std::move(*outputs);
+  second->declared_ = second->experiment_->declared();
+  second->evaluation_ = op_named(second->case_.op).evaluate(second->problem_, second->declared_, level_of(first));
+  second->measurement_ = measure(second->evaluation_, second->outputs_);
+  return second;
 }
 
-SecondScene::SecondScene(const Scene& first, Case c, Problem problem, std::vector<Tensor> outputs)
+SecondScene::SecondScene(const Experiment& experiment, Case c, Problem problem)
     : case_(std::move(c)),
       problem_(std::move(problem)),
-      declared_(first.experiment->declared()),
-      outputs_(std::move(outputs)),
-      evaluation_(op_named(case_.op).evaluate(problem_, declared_, level_of(first))),
-      measurement_(measure(evaluation_, outputs_)),
-      experiment_(first.experiment->about(problem_)),
+      experiment_(experiment.about(problem_)),
       scene_(case_, problem_, declared_, evaluation_, measurement_, outputs_, experiment_.get()) {}
 
 bool SecondScene::fails() const { return !failing_rows(measurement_).empty(); }

@@ -10,8 +10,8 @@ namespace assay {
 /// Owns all that its scene refers to.
 class SecondScene {
  public:
-  /// Nothing where the kernel cannot be asked, refuses the problem, or its runs are spent. Judged up to the first
-  /// scene's level.
+  /// Nothing where the kernel cannot be asked or refuses the problem. Judged up to the first scene's level; its
+  /// experiment has runs of its own.
   static std::unique_ptr<SecondScene> of(const Scene& first, Case c, Problem problem);
   SecondScene(const SecondScene&) = delete;
   SecondScene& operator=(const SecondScene&) = delete;
@@ -21,14 +21,14 @@ class SecondScene {
   bool fails() const;
 
  private:
-  SecondScene(const Scene& first, Case c, Problem problem, std::vector<Tensor> outputs);
+  SecondScene(const Experiment& experiment, Case c, Problem problem);
 
   const Case case_;
   const Problem problem_;
-  const Arithmetic declared_;
-  const std::vector<Tensor> outputs_;
-  const Evaluation evaluation_;
-  const Measurement measurement_;
+  Arithmetic declared_;
+  std::vector<Tensor> outputs_;
+  Evaluation evaluation_;
+  Measurement measurement_;
   const std::unique_ptr<Experiment> experiment_;
   const Scene scene_;
 };

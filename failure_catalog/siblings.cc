@@ -18,7 +18,7 @@ namespace assay {
 namespace {
 
 constexpr std::int64_t kLonger = 128;        // a multiple of all tiles
-constexpr std::int64_t kProducts = 1 << 26;  // row by key by channel of a sibling, at most
+constexpr std::int64_t kProducts = 1 << 24;  // row by key by channel of a sibling, at most
 constexpr std::int64_t kElements = 1 << 19;  // of its inputs
 constexpr std::int64_t kLongEnough = 512;    // keys
 
@@ -151,16 +151,17 @@ bool small_enough(const Case& c) {
 std::vector<Sibling> siblings(const Case& c) {
   struct Kind {
     std::uint64_t round = 1;
-    bool wide = false, longer = false, plain = false, bare = false;
+    bool wide = false, lse = false, longer = false, plain = false, bare = false;
   };
-  constexpr Kind kKinds[] = {{.wide = true},
+  constexpr Kind kKinds[] = {{.wide = true, .lse = true},
+                             {.wide = true, .lse = true, .longer = true, .plain = true},
+                             {.wide = true, .lse = true, .longer = true, .plain = true, .bare = true},
                              {.wide = true, .longer = true, .plain = true},
-                             {.wide = true, .longer = true, .plain = true, .bare = true},
                              {.wide = true, .longer = true},
                              {.wide = true, .plain = true},
                              {.wide = true, .bare = true},
                              {},
-                             {.round = 2, .wide = true, .longer = true}};
+                             {.round = 2, .wide = true, .lse = true, .longer = true}};
   std::vector<Sibling> all;
   for (const Kind& kind : kKinds) {
     Draft draft{c, {}};
@@ -168,7 +169,8 @@ std::vector<Sibling> siblings(const Case& c) {
     if (kind.bare) bare(draft);
     if (kind.plain) plain(draft);
     if (kind.longer) lengthen(draft);
-    if (kind.wide) widen(draft), with_lse(draft);
+    if (kind.wide) widen(draft);
+    if (kind.lse) with_lse(draft);
     std::optional<Case> legal = legal_case(std::move(draft.c));
     if (!legal || *legal == c || !small_enough(*legal)) continue;
     if (std::any_of(all.begin(), all.end(), [&](const Sibling& s) { return s.c == *legal; })) continue;

@@ -92,8 +92,10 @@ class Rows {
   double score_factor(std::int64_t head, std::int64_t query, std::int64_t key) const {
     const double factor = call_.descales().score_factor(head_.batch, head, query, key);
     if (!faulty(Fault::kScaleConstant)) return factor;
-    const double constant = 1.0 / std::sqrt(static_cast<double>(call_.params().dim_qk));
-    return call_.params().scale == 0.0F ? constant : factor * (constant / static_cast<double>(call_.params().scale));
+    const AttentionParams& p = call_.params();
+    const double constant = 1.0 / std::sqrt(static_cast<double>(p.dim_qk));
+    if (p.scale == 0.0F) return p.descale == Descale::kNone ? constant : factor;
+    return factor * (constant / static_cast<double>(p.scale));
   }
 
   void logits(std::int64_t head, std::int64_t query) {

@@ -47,7 +47,10 @@ void TileScores::load(std::int64_t batch, std::int64_t head, KeyRange keys) {
   double factor = call_.descales().score_factor(batch, head, 0, 0);
   if (faulty(Fault::kScaleOfPaddedDim)) {
     const double padded = 1.0 / std::sqrt(static_cast<double>(d_));
-    factor = p.scale == 0.0F ? padded : factor * (padded / static_cast<double>(p.scale));
+    if (p.scale != 0.0F)
+      factor *= padded / static_cast<double>(p.scale);
+    else if (p.descale == Descale::kNone)
+      factor = padded;
   }
   const double size = (factor < 0.0 ? -factor : factor) * (1.0 + fault_size(Fault::kScaleOff));
   sign_ = factor < 0.0 ? -1.0F : factor > 0.0 ? 1.0F : 0.0F;

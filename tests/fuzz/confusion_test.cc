@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "failure_catalog/mode.h"
+#include "fuzz/pipeline.h"
 #include "kernels/worker.h"
 #include "plugin/runner.h"
 
@@ -39,6 +40,17 @@ TEST(Confusion, NamesTenFaultsOfAnIndependentKernel) {
     if (find_mode(one.planted) != nullptr)
       std::printf("%s: %s instead of %s: %s: %s\n", one.kernel.c_str(), one.named.c_str(), one.planted.c_str(),
                   one.case_line.c_str(), one.evidence.c_str());
+}
+
+// Every row of a causal mask loses the end of its own keys, not that of its sequence.
+TEST(Confusion, NamesTheLostLastTileOfCausalRows) {
+  const std::unique_ptr<Runner> runner = open_plugin();
+  const Record record =
+      run_case(parse_case("attention sq=90 skv=90 d=16 mask=causal dtype=fp32 q=normal@1 k=normal@2 v=normal@3"),
+               "own_dropped_keys", *runner);
+  EXPECT_EQ(record.verdict.mode, "dropped_keys") << record.verdict.evidence;
+  EXPECT_TRUE(record.verdict.evidence.starts_with("the last tile of 32 keys that a row sees is missing"))
+      << record.verdict.evidence;
 }
 
 TEST(Confusion, TheSoundKernelBehindThemNeverFails) {

@@ -130,6 +130,19 @@ TEST(Trial, HypothesesWithTheSamePredictionsCannotBeToldApart) {
   EXPECT_TRUE(trial.tells_apart(ghosts, trial.fit(stage.under({.ghosts = 3}))));
 }
 
+TEST(Trial, TheSpreadIsTheNumberOfRowsThatShareTheErrorOfNumbers) {
+  Stage all(kLine), one(kLine), nan(kLine);
+  all.move_all({.output_gain = 3});  // beyond the cap of a residual almost everywhere
+  EXPECT_NEAR(all.trial().spread(), 24, 1.5);
+  one.move(3, one.answer(3, {.output_gain = 3}));
+  EXPECT_DOUBLE_EQ(one.trial().spread(), 1);
+  RowOutput none = nan.answer(3, {});
+  none.o.assign(none.o.size(), std::nan(""));
+  nan.move(3, none);
+  EXPECT_LT(nan.trial().spread(), 1.5);
+  EXPECT_EQ(Stage(kLine).trial().spread(), 0);
+}
+
 TEST(Trial, NaNsAreExplainedByPredictedNaNsOnly) {
   Stage stage(kLine);
   const OutputTruth& o = stage.evaluation.truth.outputs[0];

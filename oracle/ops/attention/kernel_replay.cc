@@ -140,16 +140,22 @@ const KernelReplay::Row& KernelReplay::load(std::size_t index) {
   return row;
 }
 
-/// A row that has its sink alone, which every split may have had too.
+/// A row without keys has its sink alone; or what parts come to that hand over an LSE of 0 all the same.
 std::optional<RowOutput> KernelReplay::without_keys(const Row& row, const Deviation& d) const {
-  const double sink = d.sink ? d.sink(row.sink) : row.sink, base = params_.lse == LseBase::kTwo ? kLog2E : 1;
-  if (row.sink == -kInf || (sink == -kInf && params_.empty_output == EmptyOutput::kMean)) return std::nullopt;
-  const bool nothing = sink == -kInf, counts = params_.sink == Sink::kInLse && !nothing;
-  const double o = nothing && params_.empty_output == EmptyOutput::kNan ? std::numeric_limits<double>::quiet_NaN() : 0,
-               more = d.sink_in_parts ? log64(a_.splits + 1.0) : 0;
-  const double lse = counts ? (sink + more) * base : params_.empty_lse == EmptyLse::kMinusInf ? -kInf : kInf;
-  return RowOutput{std::vector<double>(static_cast<std::size_t>(params_.dim_v), o),
-                   stored(d.lse_store, lse * d.lse_factor)};
+  const bool counted = d.part_lse_factor == 0 || d.equal_parts || d.empty_counted;
+  const double sink = d.sink ? d.sink(row.sink) : row.sink;
+  std::vector<Part> parts(static_cast<std::size_t>(a_.splits));
+  for (Part& part : parts) part.o.assign(static_cast<std::size_t>(params_.dim_v), 0.0), part.lse = 0;
+  Part all{.o = parts[0].o};
+  if (counted && (a_.splits > 1 || d.merges_one))
+    all = merge(d, parts, sink);
+  else if (sink == -kInf)
+    return std::nullopt;
+  else if (params_.sink == Sink::kInLse)
+    all.lse = sink * (params_.lse == LseBase::kTwo ? kLog2E : 1.0);
+  else
+    all.lse = params_.empty_lse == EmptyLse::kMinusInf ? -kInf : kInf;
+  return RowOutput{std::move(all.o), stored(d.lse_store, all.lse * d.lse_factor)};
 }
 
 std::optional<RowOutput> KernelReplay::row(std::size_t index, const Deviation& d) {

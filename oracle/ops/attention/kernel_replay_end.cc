@@ -42,7 +42,6 @@ KernelReplay::Part KernelReplay::finish(const Row& row, const Deviation& d, cons
   part.empty = !s.any || s.m == -std::numeric_limits<float>::infinity();
   if (part.empty) {
     std::fill(part.o.begin(), part.o.end(), 0.0);
-    if (is_part && d.sink_in_parts && params_.sink == Sink::kInLse) part.lse = sink;
     return part;
   }
   const double offset = exp2_64(a_.p_offset), l = static_cast<double>(s.sum());

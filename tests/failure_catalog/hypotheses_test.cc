@@ -1,0 +1,54 @@
+// Hypotheses where options meet: the input alone names the fault, without a second look.
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "cases/materialize.h"
+#include "fuzz/pipeline.h"
+#include "kernels/worker.h"
+
+namespace assay {
+namespace {
+
+struct Planted {
+  std::string mutant, mode, says, line;
+};
+
+class Hypotheses : public ::testing::TestWithParam<Planted> {};
+
+TEST_P(Hypotheses, ExplainTheFaultWhereOptionsMeet) {
+  const Planted& planted = GetParam();
+  const std::unique_ptr<Runner> runner = worker_runner({.command = {ASSAY_MUTANTS_PROGRAM, "worker"}});
+  const Case c = parse_case(planted.line);
+  const Problem problem = materialize(c);
+  const RunOutcome run = runner->run(planted.mutant, problem.params, problem.inputs, problem.outputs);
+  const Verdict verdict = judge_outputs(c, problem, run.declared, run).verdict;
+  EXPECT_EQ(verdict.mode, planted.mode) << verdict.evidence;
+  EXPECT_NE(verdict.evidence.find(planted.says), std::string::npos) << verdict.evidence;
+}
+
+#define QKV " q=normal@1 k=normal@2 v=normal@3"
+INSTANTIATE_TEST_SUITE_P(
+    All, Hypotheses,
+    ::testing::Values(
+        Planted{"fa1_bf16_sequences_joined", "mask_edge", "sees the keys of all 2",
+                "attention b=2 hq=2 sq=16 skv=64 d=16 alibi=distance window=24,0 window_ends=left_exclusive "
+                "batch=packed q_lens=16,11 kv_lens=64,3 slopes.data=slopes" QKV},
+        Planted{"fa4_bf16_sink_scaled", "logit_transform", "the sink is multiplied by the scale",
+                "attention hq=3 hkv=1 sq=5 skv=2 d=16 scale=0.5 mask=bool sink=in_lse mask.data=empty_rows(3) "
+                "sink.data=normal@5" QKV},
+        Planted{"fa2_bf16_sink_omitted", "logit_transform", "the sink is not applied",
+                "attention hq=4 hkv=2 sq=5 skv=2 d=16 mask=causal sink=in_lse empty=nan sink.data=normal@5" QKV},
+        Planted{"split_bf16_sink_in_every_split", "logit_transform", "a single split, merged like several",
+                "attention b=2 hq=4 hkv=1 d=16 sink=out_of_lse lse=none sink.data=normal(3,2)@5" QKV},
+        Planted{"naive_bf16_output_contiguous", "stride_or_dtype", "o is written as contiguous",
+                "attention b=2 hq=2 sq=17 skv=16 d=16 mask=causal segments=1 empty=nan layout=bhds "
+                "seg_q=segments(5) seg_kv=segments(40)" QKV},
+        Planted{"fa2_bf16_scale_of_padded_dim", "logit_scale", "1 / sqrt(48) where 0 is asked for",
+                "attention hq=3 hkv=1 sq=9 skv=40 d=40 scale=0" QKV},
+        Planted{"naive_bf16_scale_constant", "logit_scale", "1 / sqrt(16) where 0 is asked for",
+                "attention hq=6 hkv=2 sq=4 skv=65 d=16 scale=0 mask=causal alibi=key slopes.data=slopes" QKV}),
+    [](const auto& info) { return info.param.mutant; });
+
+}  // namespace
+}  // namespace assay
