@@ -21,8 +21,8 @@ std::optional<Classification> classify(const Scene& scene);
 /// What one input says of its failure.
 struct Look {
   std::optional<Classification> found;
-  /// How much speaks for it, in nats: -log of the chance that a hypothesis of a wrong mode fits as well. Signatures have
-  /// kEnough: their confidence says what is behind them.
+  /// How much speaks for it, in nats: -log of the chance that a hypothesis of a wrong mode fits as well. Signatures
+  /// have kEnough: their confidence says what is behind them.
   double support = 0;
   static constexpr double kEnough = 4.6;  ///< a chance of 1 in 100
 };

@@ -24,9 +24,9 @@
 //  every
 //    rejected one, less for a pattern. A hypothesis that explains everything has 0.97, so a fitting hypothesis beats a
 //    pattern and a signature above 0.97 must be a proof (other bits on the same bytes, the canary itself).
-//  - Two hypotheses whose predictions, or whose residuals, differ by less than noise are rivals on this input. The one of
-//    smaller `cost` is named (then the earlier mode); `follow_up`, where one of the two offers it, changes the problem so
-//    that it separates them, and what is left goes to siblings of the case (second_look.h). Both run automatically.
+//  - Two hypotheses whose predictions, or whose residuals, differ by less than noise are rivals on this input. The one
+//    of smaller `cost` is named (then the earlier mode); `follow_up`, where one of the two offers it, changes the
+//    problem so that it separates them, and what is left goes to siblings of the case (second_look.h), both by itself.
 //  - A convention that differs from the declared one (alignment, window ends, base or sign of the LSE, empty rows) is
 //    evidence that begins with "convention: ".
 #pragma once
