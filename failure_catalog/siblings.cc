@@ -125,9 +125,10 @@ void plain(Draft& draft) {
   if (changed) draft.changes.emplace_back("normal values");
 }
 
+/// No options that bend or hide logits, nor values taken from keys.
 void bare(Draft& draft) {
-  constexpr std::string_view kBend[] = {"scale",       "softcap",  "alibi",   "slopes",      "sink",  "window",
-                                        "window_ends", "segments", "descale", "scale_block", "block", "list"};
+  constexpr std::string_view kBend[] = {"scale",    "softcap", "alibi",       "slopes", "sink", "window", "window_ends",
+                                        "segments", "descale", "scale_block", "block",  "list", "v_from"};
   bool changed = false;
   for (const std::string_view key : kBend) {
     changed = changed || draft.c.params.find(key) != nullptr;
@@ -137,7 +138,7 @@ void bare(Draft& draft) {
     draft.c.params.set("mask", mask->starts_with("causal") ? "causal" : "none");
     changed = true;
   }
-  if (changed) draft.changes.emplace_back("no options on logits");
+  if (changed) draft.changes.emplace_back("plain options");
 }
 
 bool small_enough(const Case& c) {

@@ -44,6 +44,8 @@ TEST_F(SecondLook, NamesWhatOneInputLeavesUnclassified) {
        "attention skv=2 d=16 q=normal@124004 k=normal@660045 v=subnormal@62022"},
       {"paged_flashinfer_bf16_reciprocal_in_bf16", "narrow_accumulation",
        "attention sq=3 skv=2 d=16 mask=causal kv=nhd q=normal@661277 k=normal@124575 v=normal@910519"},
+      {"paged_vllm_bf16_split_lanes_swapped", "layout_permutation",
+       "attention b=2 hq=2 sq=2 skv=128 d=32 lse=none v_from=k kv=vllm_x page=128 q=normal@60270 k=normal@60271"},
   };
   for (const Weak& weak : all) {
     EXPECT_EQ(alone(weak.mutant, weak.line).kind, CaseVerdict::kUnclassified) << weak.mutant;

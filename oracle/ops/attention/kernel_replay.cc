@@ -176,6 +176,16 @@ std::optional<RowOutput> KernelReplay::row(std::size_t index, const Deviation& d
       parts.push_back(walk(row, d, std::min(s * share, keys), std::min((s + 1) * share, keys)));
   }
   Part all = a_.splits == 1 && !d.merges_one ? std::move(parts[0]) : merge(d, parts, sink);
+  if (all.empty && sink == -kInf) {  // a row that lost its maximum is answered like one without keys
+    const std::size_t dv = all.o.size();
+    const double share = params_.empty_output == EmptyOutput::kMean ? 1 / static_cast<double>(keys) : 0;
+    all.o.assign(dv, params_.empty_output == EmptyOutput::kNan ? std::numeric_limits<double>::quiet_NaN() : 0.0);
+    for (std::size_t j = 0; share > 0 && j < static_cast<std::size_t>(keys); ++j)
+      for (std::size_t c = 0; c < dv; ++c)
+        all.o[c] +=
+            share * value_factor(row, d, static_cast<std::int64_t>(j)) * static_cast<double>(row.head->v[j * dv + c]);
+    all.lse = params_.empty_lse == EmptyLse::kMinusInf ? -kInf : kInf;
+  }
   if (d.output_truncated)
     for (double& o : all.o) o = round_to(params_.output, o, Rounding::kTowardZero);
   return RowOutput{std::move(all.o), stored(d.lse_store, all.lse * d.lse_factor)};
@@ -189,8 +199,7 @@ std::optional<RowOutput> KernelReplay::predict(std::size_t index, const Deviatio
   if (out->o == nominal->o && out->lse == nominal->lse) return std::nullopt;
   const std::size_t dv = out->o.size();
   for (std::size_t c = 0; c < dv; ++c) out->o[c] += truth.outputs[0].mid[index * dv + c] - nominal->o[c];
-  if (truth.outputs.size() > 1 && std::isfinite(nominal->lse))
-    out->lse += truth.outputs[1].mid[index] - nominal->lse;
+  if (truth.outputs.size() > 1 && std::isfinite(nominal->lse)) out->lse += truth.outputs[1].mid[index] - nominal->lse;
   return out;
 }
 
