@@ -6,6 +6,7 @@
 #include <array>
 #include <cmath>
 
+#include "failure_catalog/deviations.h"
 #include "failure_catalog/intermediate_overflow/shadows.h"
 #include "failure_catalog/second_run.h"
 #include "failure_catalog/threshold.h"
@@ -95,8 +96,25 @@ std::optional<Diagnosis> detect(const Scene& scene) {
   return std::nullopt;
 }
 
-const RegisterMode kRegister(
-    {.name = "intermediate_overflow", .id = "M03", .title = "An intermediate leaves its format", .detect = detect});
+/// Raw scores held in fp16 where some leave it. What a row with rounded scores shows is the same: a sibling without
+/// overflow tells that from M24.
+std::vector<Supposition> hypotheses(const Scene& scene) {
+  if (scene.attention() == nullptr) return {};
+  Deviations all(scene);
+  const double largest = info(Format::kFp16).max_finite;
+  for (const ShadowKind& kind : shadows(scene))
+    if (kind.what == kRawScore && std::any_of(kind.values.begin(), kind.values.end(),
+                                              [&](const Shadow& shadow) { return shadow.high > largest; }))
+      all.add(Deviation{.score_store = Format::kFp16},
+              fmt::format("{} passes fp16's largest number {:.0f} where it is held in fp16", kind.what, largest));
+  return all.take();
+}
+
+const RegisterMode kRegister({.name = "intermediate_overflow",
+                              .id = "M03",
+                              .title = "An intermediate leaves its format",
+                              .detect = detect,
+                              .hypotheses = hypotheses});
 
 }  // namespace
 }  // namespace assay

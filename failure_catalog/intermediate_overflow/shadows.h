@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "failure_catalog/mode.h"
@@ -16,8 +17,10 @@ struct Shadow {
   double low = 0, high = 0;
 };
 
+inline constexpr std::string_view kRawScore = "raw score q.k";
+
 struct ShadowKind {
-  std::string what;         ///< "raw score q.k"
+  std::string what;         ///< kRawScore, ...
   std::string cured_by;     ///< the input whose scaling moves the threshold: "q", "v", "x", "o_parts"
   bool scale_back = false;  ///< the softmax scale can take back what the input loses
   std::vector<Shadow> values;

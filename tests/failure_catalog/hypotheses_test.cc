@@ -44,6 +44,10 @@ INSTANTIATE_TEST_SUITE_P(
         Planted{"naive_bf16_output_contiguous", "stride_or_dtype", "o is written as contiguous",
                 "attention b=2 hq=2 sq=17 skv=16 d=16 mask=causal segments=1 empty=nan layout=bhds "
                 "seg_q=segments(5) seg_kv=segments(40)" QKV},
+        Planted{"naive_fp16_raw_score_range", "intermediate_overflow",
+                "raw score q.k passes fp16's largest number 65504",
+                "attention hq=3 hkv=1 sq=33 d=32 dtype=fp16 mask=bool q=probe@61402 k=logit_offset(-50000)@61403 "
+                "v=normal@61404 mask.data=keep(0.75)@61405"},
         Planted{"paged_vllm_bf16_tile_maximum_only", "state_frame", "",
                 "attention b=2 hq=8 hkv=2 sq=4 skv=65 d=40 mask=causal empty=mean kv=vllm_x page=128" QKV},
         Planted{"fa2_bf16_scale_of_padded_dim", "logit_scale", "1 / sqrt(48) where 0 is asked for",
