@@ -66,13 +66,13 @@ void attention(Deviations& all) {
   }
   for (const auto& [curve, form] : curves())
     all.add(
-        [curve](double t) {
+        [curve = curve](double t) {
           Deviation d;
           d.exp2 = [curve, t](double y) { return exp2_64(y) * (1 + t * curve(fraction(y))); };
           return d;
         },
         kError, "relative error of exp2 by the fraction r of its argument",
-        [form](const std::string& value) {
+        [form = form](const std::string& value) {
           return fmt::format("exp2 is off by {} times {} of the fraction r of its argument", value, form);
         },
         0.3);
@@ -119,13 +119,13 @@ void softmax(Deviations& all) {
   }
   for (const auto& [curve, form] : curves())
     all.add(
-        [curve](double t) {
+        [curve = curve](double t) {
           SoftmaxDeviation d;
           d.exp2 = [curve, t](double y) { return exp2_64(y) * (1 + t * curve(fraction(y))); };
           return d;
         },
         kError, "relative error of exp2 by the fraction r of its argument",
-        [form](const std::string& value) {
+        [form = form](const std::string& value) {
           return fmt::format("exp2 is off by {} times {} of the fraction r of its argument", value, form);
         },
         0.3);

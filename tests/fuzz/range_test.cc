@@ -131,5 +131,16 @@ TEST(Range, AKeyBehindAnInfiniteBiasMayLeaveItToo) {
   EXPECT_EQ(record.verdict.kind, CaseVerdict::kOutOfRange) << record.verdict.evidence;
 }
 
+TEST(Range, TheFiniteProductsOfAnInfiniteScoreMayOverflowToTheOtherInfinity) {
+  // Found by fuzzing on a GPU: 2 times 1.7e38 is +inf in fp32, and meets -inf.
+  const auto verdict = [](const std::string& large) {
+    return run_case(parse_case("attention skv=2 d=2 dv=1 dtype=fp32 q=constant(2) k=constant(1) set=k[0,0,0,0]:-inf set=k[0,0,0,1]:" + large),
+                    "naive_fp32", *in_process_runner())
+        .verdict;
+  };
+  EXPECT_EQ(verdict("1.7014118346046923e+38").kind, CaseVerdict::kOutOfRange) << verdict("1.7014118346046923e+38").evidence;
+  EXPECT_EQ(verdict("1.6e+38").kind, CaseVerdict::kClean) << verdict("1.6e+38").reason;
+}
+
 }  // namespace
 }  // namespace assay

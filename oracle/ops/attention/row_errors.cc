@@ -209,6 +209,34 @@ bool magnitudes_matter(const AttentionParams& params, double factor, double hull
   return qk.relative * std::abs(factor) * hull > info(params.input).unit_roundoff / 3 || hull > kSmallScores;
 }
 
+namespace {
+
+/// Sum |q_c k_c| over the products that are finite.
+double finite_magnitude(const AttentionProblem& problem, const RowAnalysis& a, std::int32_t key) {
+  std::vector<double> q(static_cast<std::size_t>(a.operands->dim_qk)), k(q.size());
+  problem.load_q(a.row, q);
+  problem.load_k(a.operands->batch, a.operands->kv_head, key, k);
+  double sum = 0;
+  for (std::size_t c = 0; c < q.size(); ++c)
+    if (const double product = std::abs(q[c] * k[c]); std::isfinite(product)) sum += product;
+  return sum * (1 + gamma64(static_cast<double>(q.size()) + 2));
+}
+
+}  // namespace
+
+void hulls_without_weight(const AttentionProblem& problem, const std::vector<std::int32_t>& keys,
+                          const std::function<double(std::int32_t)>& magnitude, RowAnalysis& a) {
+  a.hull_without_weight = a.factor_without_weight = a.logit_without_weight = 0;
+  for (const std::int32_t key : keys) {
+    const double hull = magnitude(key), factor = std::abs(problem.score_factor(a.row, key));
+    const bool finite = std::isfinite(hull);
+    a.hull_without_weight = std::max(a.hull_without_weight, finite ? hull : finite_magnitude(problem, a, key));
+    if (!finite || !std::isfinite(factor)) continue;  // rule 8 of row_truth.h
+    a.factor_without_weight = std::max(a.factor_without_weight, factor);
+    a.logit_without_weight = std::max(a.logit_without_weight, factor * hull);
+  }
+}
+
 void make_magnitudes_exact(const AttentionProblem& problem, RowAnalysis& a) {
   if (a.magnitude_exact || a.uniform) return;
   const HeadOperands& head = *a.operands;

@@ -28,6 +28,8 @@
 // t is `common`, the last sum `excess`. Computed p stand for exact ones within the factor 1.01.
 #pragma once
 
+#include <cstdint>
+#include <functional>
 #include <vector>
 
 #include "oracle/ops/attention/analysis.h"
@@ -69,5 +71,11 @@ void sharpen_radius(const AttentionProblem& problem, RowAnalysis& a);
 /// Whether a bound could tell the largest |factor| |q| |k_j| from |factor| times the sum of |q_c k_jc|: the error of such a score in some
 /// arithmetic of the family is comparable to P's rounding, or scores may leave a format.
 bool magnitudes_matter(const AttentionParams& params, double factor, double hull);
+
+/// hull_, factor_ and logit_without_weight of `a`, over the keys of x = -inf. magnitude(key): at least sum |q_c k_c|;
+/// infinite where the score is not finite: there the finite products count, whose sum must not become an infinity of
+/// the other sign on the way.
+void hulls_without_weight(const AttentionProblem& problem, const std::vector<std::int32_t>& keys,
+                          const std::function<double(std::int32_t)>& magnitude, RowAnalysis& a);
 
 }  // namespace assay

@@ -525,18 +525,14 @@ void Strip::outputs(std::size_t r, RowAnalysis& a) {
   const AttentionParams& p = problem_.params();
   a.slope = p.alibi == Alibi::kNone ? 0 : std::abs(problem_.alibi(a.row, 1) - problem_.alibi(a.row, 0));
   a.operand_max = line.q.max + head_->k_max;
-  // Of keys with finite scores, the only ones that can be in a row of numbers but for infinite y under a soft cap.
-  a.hull_without_weight = a.factor_without_weight = a.logit_without_weight = 0;
-  for (const std::int32_t key : line.logits.no_weight) {
-    const auto at = static_cast<std::size_t>(key);
-    if (!std::isfinite(scores(at / kKeyTile, r)[at % kKeyTile])) continue;
-    const double hull = line.exact_magnitudes ? magnitude_of(r, key) : line.q.norm * (1 + 2 * kU) * head_->k_norm[at];
-    const double score_factor = std::abs(problem_.score_factor(a.row, key));
-    a.hull_without_weight = std::max(a.hull_without_weight, hull);
-    if (!std::isfinite(score_factor)) continue;  // rule 8 of row_truth.h
-    a.factor_without_weight = std::max(a.factor_without_weight, score_factor);
-    a.logit_without_weight = std::max(a.logit_without_weight, score_factor * hull);
-  }
+  hulls_without_weight(
+      problem_, line.logits.no_weight,
+      [&](std::int32_t key) {
+        const auto at = static_cast<std::size_t>(key);
+        if (!std::isfinite(scores(at / kKeyTile, r)[at % kKeyTile])) return kInf;
+        return line.exact_magnitudes ? magnitude_of(r, key) : line.q.norm * (1 + 2 * kU) * head_->k_norm[at];
+      },
+      a);
   a.score_hull = uniform_ ? 0 : std::max(a.hull_without_weight, a.score_hull);
   a.value_factor.clear();
   double factor = 1;
