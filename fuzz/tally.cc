@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "fuzz/durable_file.h"
+#include "oracle/json_field.h"
 
 namespace assay {
 namespace {
@@ -37,9 +38,14 @@ void Tally::write(bool now) {
   if (file_.empty() || (!now && time - written_ < std::chrono::seconds(1))) return;
   written_ = time;
   nlohmann::json kernels = nlohmann::json::object();
-  for (const auto& [name, kernel] : kernels_)
-    kernels[name] = {{"executions", kernel.executions}, {"worst", kernel.worst},
-                     {"regimes", kernel.regimes.axes() == 0 ? std::vector<std::string>{} : regime_names(op_, kernel.regimes)}};
+  for (const auto& [name, kernel] : kernels_) {
+    nlohmann::json worst = nlohmann::json::object();
+    for (const auto& [where, used] : kernel.worst) worst[where] = number_to_json(used);
+    kernels[name] = {
+        {"executions", kernel.executions},
+        {"worst", worst},
+        {"regimes", kernel.regimes.axes() == 0 ? std::vector<std::string>{} : regime_names(op_, kernel.regimes)}};
+  }
   const nlohmann::json document = {{"op", op_.name},
                                    {"executions", executions_},
                                    {"rejected_inputs", rejected_},

@@ -25,12 +25,11 @@ double below(double x) { return -above(-x); }
 double boundary(Format format, std::uint64_t code, double mid) {
   const double value = decode(format, code);
   const bool upward = value > mid;  // the neighbour towards mid lies below
-  const double largest = info(format).max_finite;
-  if (std::isinf(value)) {
-    const double half = ulp(format, largest) / 2;
-    return upward ? largest + half : -largest - half;
-  }
   const double neighbour = decode(format, upward ? next_down(format, code) : next_up(format, code));
+  if (std::isinf(value) || std::isinf(neighbour)) {
+    const double largest = info(format).max_finite, last = largest + ulp(format, largest) / 2;
+    return value > 0 ? last : -last;
+  }
   return value / 2 + neighbour / 2;
 }
 

@@ -110,6 +110,10 @@ TEST(Accept, ToleranceUsedIsOneAtTheEdgeOfTheSet) {
   }
   EXPECT_EQ(tolerance_used(format, kNumber, 1, 0, 0.1, 0x7fc0), kInf);
   EXPECT_EQ(tolerance_used(format, kZero, 0, 0, 0.1, encode(format, 1)), kInf);
+  // The largest finite number is legal where the set reaches below the point that overflows.
+  EXPECT_EQ(tolerance_used(Format::kFp16, kNumber, 65525, 0, 10, encode(Format::kFp16, 65504)), 0.5);
+  EXPECT_EQ(tolerance_used(Format::kFp16, kNumber, -65525, 0, 10, encode(Format::kFp16, -65504)), 0.5);
+  EXPECT_EQ(tolerance_used(Format::kFp16, kNumber, 65515, 0, 10, encode(Format::kFp16, kInf)), 0.5);
 }
 
 }  // namespace
