@@ -13,7 +13,7 @@
 namespace assay {
 namespace {
 
-constexpr int kMostLooks = 4;          // at siblings that fail
+constexpr int kMostLooks = 4;          // at siblings that fail, once a mode is named
 constexpr double kLeastSupport = 0.1;  // of a name, however weak
 
 struct Candidate {
@@ -88,7 +88,7 @@ std::optional<Classification> second_look(const Scene& scene, Look first) {
     const std::unique_ptr<SecondScene> second = scene_of(scene, sibling.c);
     if (second == nullptr || !second->fails()) continue;
     if (const Look look = look_at(second->scene()); look.found) tally.add(look, sibling.what);
-    if (++looks == kMostLooks || tally.decided()) break;
+    if ((++looks >= kMostLooks && tally.leader() != nullptr) || tally.decided()) break;
   }
   const Candidate* leader = tally.leader();
   if (leader == nullptr) return std::nullopt;

@@ -5,6 +5,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <initializer_list>
 #include <optional>
 
 #include "cases/legal.h"
@@ -125,20 +126,34 @@ void plain(Draft& draft) {
   if (changed) draft.changes.emplace_back("normal values");
 }
 
-/// No options that bend or hide logits, nor values taken from keys.
-void bare(Draft& draft) {
-  constexpr std::string_view kBend[] = {"scale",    "softcap", "alibi",       "slopes", "sink", "window", "window_ends",
-                                        "segments", "descale", "scale_block", "block",  "list", "v_from"};
+/// Options that bend or hide logits, move values or add keys, each with what belongs to it.
+struct Option {
+  std::string_view key;
+  std::initializer_list<std::string_view> parts;
+};
+constexpr std::initializer_list<std::string_view> kAlone{};
+const Option kOptions[] = {
+    {"scale", kAlone},    {"softcap", kAlone},         {"alibi", {"slopes"}},        {"sink", kAlone},
+    {"segments", kAlone}, {"window", {"window_ends"}}, {"descale", {"scale_block"}}, {"prefix", kAlone},
+    {"v_from", kAlone},   {"mask", {"block", "list"}}};
+
+bool stands(const Draft& draft, std::string_view key) {
+  const std::string* text = draft.c.params.find(key);
+  return text != nullptr && (key != "mask" || *text != "causal");
+}
+
+/// None of those options but `kept`. A causal mask stays.
+void bare(Draft& draft, std::string_view kept = {}) {
   bool changed = false;
-  for (const std::string_view key : kBend) {
-    changed = changed || draft.c.params.find(key) != nullptr;
-    draft.c.params.erase(key);
-  }
-  if (const std::string* mask = draft.c.params.find("mask"); mask != nullptr && *mask != "causal") {
-    draft.c.params.set("mask", mask->starts_with("causal") ? "causal" : "none");
+  for (const Option& option : kOptions) {
+    if (option.key == kept || !stands(draft, option.key)) continue;
     changed = true;
+    const bool causal = option.key == "mask" && draft.c.params.find("mask")->starts_with("causal");
+    draft.c.params.erase(option.key);
+    for (const std::string_view part : option.parts) draft.c.params.erase(part);
+    if (causal) draft.c.params.set("mask", "causal");
   }
-  if (changed) draft.changes.emplace_back("plain options");
+  if (changed) draft.changes.push_back(kept.empty() ? "plain options" : fmt::format("plain options but {}", kept));
 }
 
 bool small_enough(const Case& c) {
@@ -153,21 +168,28 @@ std::vector<Sibling> siblings(const Case& c) {
   struct Kind {
     std::uint64_t round = 1;
     bool wide = false, lse = false, longer = false, plain = false, bare = false;
+    std::string_view kept = {};  ///< with bare
   };
-  constexpr Kind kKinds[] = {{.wide = true, .lse = true},
-                             {.wide = true, .lse = true, .longer = true, .plain = true},
-                             {.wide = true, .lse = true, .longer = true, .plain = true, .bare = true},
-                             {.wide = true, .longer = true, .plain = true},
-                             {.wide = true, .longer = true},
-                             {.wide = true, .plain = true},
-                             {.wide = true, .bare = true},
-                             {},
-                             {.round = 2, .wide = true, .lse = true, .longer = true}};
+  std::vector<Kind> kinds{{.wide = true, .lse = true},
+                          {.wide = true, .lse = true, .longer = true, .plain = true},
+                          {.wide = true, .lse = true, .longer = true, .plain = true, .bare = true},
+                          {.wide = true, .longer = true, .plain = true},
+                          {.wide = true, .longer = true},
+                          {.wide = true, .plain = true},
+                          {.wide = true, .bare = true},
+                          {},
+                          {.round = 2, .wide = true, .lse = true, .longer = true}};
+  // One option at a time: a fault in one of them shows, and the others cannot hide what it is.
+  for (const Option& option : kOptions)
+    if (stands({c, {}}, option.key))
+      for (const bool longer : {false, true})
+        kinds.push_back(
+            {.wide = true, .lse = true, .longer = longer, .plain = longer, .bare = true, .kept = option.key});
   std::vector<Sibling> all;
-  for (const Kind& kind : kKinds) {
+  for (const Kind& kind : kinds) {
     Draft draft{c, {}};
     reseed(draft, kind.round);
-    if (kind.bare) bare(draft);
+    if (kind.bare) bare(draft, kind.kept);
     if (kind.plain) plain(draft);
     if (kind.longer) lengthen(draft);
     if (kind.wide) widen(draft);

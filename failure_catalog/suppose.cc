@@ -53,6 +53,13 @@ RowOutput answer(AttentionView& view, const AttentionRow& row, const std::vector
   return view.counterfactual.attend(row, keys, hypothesis);
 }
 
+Hypothesis biased_as(AttentionView& view, const AttentionRow& as) {
+  Hypothesis h;
+  h.alibi = false;
+  h.see_logit = [&view, as](std::int32_t key, double x) { return x + view.problem.alibi(as, key); };
+  return h;
+}
+
 RowOutput with_copies(AttentionView& view, const AttentionRow& row, const std::vector<std::int32_t>& keys,
                       const std::function<double(std::int32_t)>& copies) {
   std::vector<double> x = view.counterfactual.logits(row, keys);

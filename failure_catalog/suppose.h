@@ -38,6 +38,8 @@ using EditKeys = std::function<void(std::size_t row, std::vector<std::int32_t>& 
 /// What a kernel returns for a row that used these keys: `attend`, and what the problem declares for rows without any.
 RowOutput answer(AttentionView& view, const AttentionRow& row, const std::vector<std::int32_t>& keys,
                  const Hypothesis& hypothesis = {});
+/// ALiBi of another row; its query may be one that the sequence does not have.
+Hypothesis biased_as(AttentionView& view, const AttentionRow& as);
 /// The right answer with some keys counted more than once.
 RowOutput with_copies(AttentionView& view, const AttentionRow& row, const std::vector<std::int32_t>& keys,
                       const std::function<double(std::int32_t)>& copies);

@@ -148,13 +148,18 @@ std::vector<RowFacts> rejected_rows(const Truth& truth, const Measurement& m) {
 }
 
 /// Runs that wrote different bits are a failure, whatever the first of them wrote.
-void add_difference(Verdict& verdict, const std::string& difference, std::string_view mode) {
+void add_difference(Verdict& verdict, const std::string& difference, std::string_view mode, const Problem& problem) {
   const CaseVerdict kind = mode.empty() ? CaseVerdict::kUnclassified : CaseVerdict::kFinding;
   if (!failed(verdict))
     verdict = {.kind = kind, .level = "invariant", .mode = std::string(mode), .evidence = difference, .reason = {}};
   else
     verdict.evidence += "; " + difference;
   if (verdict.kind == CaseVerdict::kUnclassified && !mode.empty()) verdict.kind = kind, verdict.mode = mode;
+  // Wrong strides lead into the same bytes between the rows.
+  const bool gaps = std::any_of(problem.inputs.begin(), problem.inputs.end(),
+                                [](const Tensor& t) { return t.layout.storage > t.layout.count(); });
+  if (verdict.mode == "unused_data_poison" && gaps && verdict.rivals.empty())
+    verdict.rivals.emplace_back("stride_or_dtype");
 }
 
 RepeatedRun runs_of(Runner& runner, std::string_view kernel, const Case& c, const Problem& problem, int runs) {
@@ -216,7 +221,7 @@ Record run_problem(const Case& c, const Problem& problem, std::string_view kerne
   if (run.difference.empty() && failed(record.verdict) && run.outcome.broken.empty())
     run.difference = rerun_difference(runner, kernel, problem, run.outcome.outputs, repeats.reruns);
   if (!run.difference.empty()) {
-    add_difference(record.verdict, run.difference, run.mode);
+    add_difference(record.verdict, run.difference, run.mode, problem);
     record.repro = fmt::format("assay check {} --repeat {} --case {}", kernel, std::max(repeats.runs, 2),
                                shell_quoted(record.case_line));
   }

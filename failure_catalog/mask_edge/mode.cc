@@ -25,12 +25,17 @@ Rules declared(const AttentionParams& p) {
           .right = p.window_right};
 }
 
+/// The key that the first query stands at.
+std::int64_t ahead_under(const Rules& rules, const AttentionProblem& problem, const AttentionRow& row) {
+  if (rules.top_left) return 0;
+  const AttentionParams& p = problem.params();
+  return rules.longest ? p.len_kv - p.len_q : problem.kv_len(row.batch) - problem.q_len(row.batch);
+}
+
 void keys_under(const Rules& rules, const AttentionProblem& problem, const AttentionRow& row,
                 std::vector<std::int32_t>& keys) {
-  const AttentionParams& p = problem.params();
-  const std::int64_t kv = problem.kv_len(row.batch), q = problem.q_len(row.batch);
-  const std::int64_t ahead = rules.top_left ? 0 : rules.longest ? p.len_kv - p.len_q : kv - q;
-  const std::int64_t position = row.query + ahead;
+  const std::int64_t kv = problem.kv_len(row.batch);
+  const std::int64_t position = row.query + ahead_under(rules, problem, row);
   std::int64_t first = 0, end = kv;
   if (rules.causal) end = std::min(end, position + 1 + rules.end_by);
   if (rules.right >= 0) end = std::min(end, position + rules.right + 1 + rules.end_by);
@@ -61,22 +66,44 @@ class Suppositions {
         std::move(text), cost));
   }
 
+  /// Masks, and distances of ALiBi, under another alignment.
+  void add_aligned(const Rules& rules, std::string text, double cost) {
+    if (p_.alibi != Alibi::kDistance) return add(rules, std::move(text), cost);
+    AttentionView* view = scene_.attention();
+    list.push_back(suppose(
+        scene_,
+        [view, rules, own = rules_](std::size_t row) -> std::optional<RowOutput> {
+          const AttentionRow& at = view->row(row);
+          AttentionRow as = at;
+          as.query += ahead_under(rules, view->problem, at) - ahead_under(own, view->problem, at);
+          if (as.query == at.query) return std::nullopt;
+          std::vector<std::int32_t> keys;
+          keys_under(rules, view->problem, at, keys);
+          return answer(*view, at, keys, biased_as(*view, as));
+        },
+        std::move(text), cost));
+  }
+
+  void alignment() {
+    Rules other = rules_;
+    other.top_left = !other.top_left;
+    add_aligned(other,
+                other.top_left ? "convention: top-left alignment instead of bottom-right"
+                               : "convention: bottom-right alignment instead of top-left",
+                0);
+    if (p_.align != Align::kBottomRight) return;
+    Rules longest = rules_;
+    longest.longest = true;
+    add_aligned(longest, "masks are aligned by the longest lengths of the batch instead of each sequence's", 0.1);
+  }
+
   void conventions() {
     Rules other = rules_;
     other.top_left = !other.top_left;
     add(other,
-        other.top_left ? "convention: top-left alignment instead of bottom-right"
-                       : "convention: bottom-right alignment instead of top-left",
-        0);
-    add(other,
         other.top_left ? "convention: top-left alignment instead of bottom-right where there is one query"
                        : "convention: bottom-right alignment instead of top-left where there is one query",
         0.1, Where::kOneQuery);
-    if (p_.align == Align::kBottomRight) {
-      Rules longest = rules_;
-      longest.longest = true;
-      add(longest, "masks are aligned by the longest lengths of the batch instead of each sequence's", 0.1);
-    }
     if (p_.window_left < 0) return;
     other = rules_;
     other.left_exclusive = !other.left_exclusive;
@@ -185,7 +212,9 @@ std::vector<Supposition> hypotheses(const Scene& scene) {
   if (scene.c.op != "attention") return {};
   const AttentionParams& p = scene.attention()->problem.params();
   Suppositions s(scene);
-  if (p.causal || p.window_left >= 0 || p.window_right >= 0) {
+  const bool masked = p.causal || p.window_left >= 0 || p.window_right >= 0;
+  if (masked || p.alibi == Alibi::kDistance) s.alignment();
+  if (masked) {
     s.conventions();
     s.ignored();
     s.shifted();

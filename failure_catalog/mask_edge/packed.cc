@@ -25,14 +25,6 @@ std::optional<Problem> joined(const Problem& problem, std::int64_t tokens_q, std
   return one;
 }
 
-/// ALiBi of another row.
-Hypothesis biased_as(AttentionView& view, const AttentionRow& as) {
-  Hypothesis h;
-  h.alibi = false;
-  h.see_logit = [&view, as](std::int32_t key, double x) { return x + view.problem.alibi(as, key); };
-  return h;
-}
-
 }  // namespace
 
 std::vector<Supposition> packed_boundaries_ignored(const Scene& scene) {

@@ -34,6 +34,9 @@ INSTANTIATE_TEST_SUITE_P(
         Planted{"fa1_bf16_sequences_joined", "mask_edge", "sees the keys of all 2",
                 "attention b=2 hq=2 sq=16 skv=64 d=16 alibi=distance window=24,0 window_ends=left_exclusive "
                 "batch=packed q_lens=16,11 kv_lens=64,3 slopes.data=slopes" QKV},
+        Planted{"fa2_fp16_padded_lengths_in_mask", "mask_edge", "aligned by the longest lengths",
+                "attention b=2 sq=17 skv=16 d=16 dtype=fp16 alibi=distance kv_lens=16,9 kv=vllm page_seed=1 "
+                "slopes.data=slopes" QKV},
         Planted{"fa4_bf16_sink_scaled", "logit_transform", "the sink is multiplied by the scale",
                 "attention hq=3 hkv=1 sq=5 skv=2 d=16 scale=0.5 mask=bool sink=in_lse mask.data=empty_rows(3) "
                 "sink.data=normal@5" QKV},

@@ -69,8 +69,24 @@ TEST(Siblings, EndWithPlainValuesAndWithoutOptionsOnLogits) {
   for (const Sibling& sibling : all) {
     const AttentionParams p = attention_params(sibling.c.params);
     EXPECT_EQ(sibling.c.overrides.empty(), plain(sibling)) << sibling.what;
-    EXPECT_EQ(p.alibi == Alibi::kNone, bare(sibling));
-    EXPECT_EQ(p.window_left < 0, bare(sibling));
+    EXPECT_EQ(p.alibi == Alibi::kNone, bare(sibling) && sibling.what.find("but alibi") == std::string::npos);
+    EXPECT_EQ(p.window_left < 0, bare(sibling) && sibling.what.find("but window") == std::string::npos);
+  }
+}
+
+TEST(Siblings, AskAboutOneOptionAtATime) {
+  const std::vector<Sibling> all =
+      of("attention hq=2 sq=4 skv=9 dtype=e4m3 mask=causal+bool descale=block scale_block=8 softcap=3 lse=none");
+  for (const auto& [kept, masked, scaled, capped] : {std::tuple{"but softcap", false, false, true},
+                                                     {"but descale", false, true, false},
+                                                     {"but mask", true, false, false}}) {
+    const auto at = std::ranges::find_if(all, [&](const Sibling& s) { return s.what.find(kept) != std::string::npos; });
+    ASSERT_NE(at, all.end()) << kept;
+    const AttentionParams p = attention_params(at->c.params);
+    EXPECT_TRUE(p.causal);
+    EXPECT_EQ(p.data_mask == DataMask::kBool, masked) << kept;
+    EXPECT_EQ(p.descale == Descale::kBlock, scaled) << kept;
+    EXPECT_EQ(p.softcap > 0, capped) << kept;
   }
 }
 
