@@ -202,8 +202,6 @@ Json find(const Options& options) {
   all.push_back(find_with("ten mutants: features and bytes", ten, how));
   how.arguments = {"--no-signal"};
   all.push_back(find_with("ten mutants: code coverage and recipes", ten, how));
-  how.arguments = {"--no-crossover"};
-  all.push_back(find_with("ten mutants: features and recipes without crossover", ten, how));
   return all;
 }
 

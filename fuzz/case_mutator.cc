@@ -28,15 +28,6 @@ std::string CaseMutator::mutate(std::span<const std::uint8_t> input, std::uint64
   return line(std::move(c), choose);
 }
 
-std::string CaseMutator::cross(std::span<const std::uint8_t> a, std::span<const std::uint8_t> b, std::uint64_t seed) {
-  Draw draw(seed);
-  const Choose choose = [&](std::size_t n) { return draw(n); };
-  const std::optional<Case> first = input_case(op_, a, limits_), second = input_case(op_, b, limits_);
-  if (first && second)
-    if (std::optional<Case> child = crossed(*first, *second, choose, limits_)) return line(std::move(*child), choose);
-  return mutate(a, seed);
-}
-
 Case CaseMutator::fresh(const Choose& choose) const {
   constexpr int kTries = 20;
   for (int i = 0; i < kTries; ++i)

@@ -20,8 +20,6 @@ class CaseMutator {
 
   /// One to three mutations of the input's case; now and then, and where the input has none, a fresh case.
   std::string mutate(std::span<const std::uint8_t> input, std::uint64_t seed);
-  /// A child of both inputs' cases; a mutation of the first where there is none.
-  std::string cross(std::span<const std::uint8_t> a, std::span<const std::uint8_t> b, std::uint64_t seed);
 
  private:
   Case fresh(const Choose& choose) const;

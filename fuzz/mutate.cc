@@ -186,37 +186,6 @@ std::optional<Case> legal_case(Case c, const MutationLimits& limits) {
   return elements > limits.elements ? std::nullopt : legal;
 }
 
-std::optional<Case> crossed(const Case& a, const Case& b, const Choose& choose, const MutationLimits& limits) {
-  if (a.op != b.op) return std::nullopt;
-  Case child = a;
-  const std::size_t how = choose(4);  // everything of one kind from b, or each field from either
-  if (how == 0 || how == 3) {
-    for (const ParamInfo& param : op_named(a.op).params) {
-      if (how == 3 && choose(2) == 0) continue;
-      if (const std::string* theirs = b.params.find(param.key))
-        child.params.set(param.key, *theirs);
-      else
-        child.params.erase(param.key);
-    }
-  }
-  if (how == 1 || how == 3) {
-    for (const auto& [role, source] : b.sources) {
-      if ((how == 3 && choose(2) == 0) || source.recipe == "file") continue;
-      const auto mine = std::find_if(child.sources.begin(), child.sources.end(),
-                                     [&](const auto& item) { return item.first == role; });
-      if (mine == child.sources.end())
-        child.sources.emplace_back(role, source);
-      else if (mine->second.recipe != "file")
-        mine->second = source;
-    }
-  }
-  if (how == 2 || how == 3)
-    for (const Override& override : b.overrides)
-      if (choose(2) == 0) child.overrides.push_back(override);
-  std::optional<Case> legal = legal_case(std::move(child), limits);
-  return legal && (*legal == a || *legal == b) ? std::nullopt : legal;
-}
-
 std::optional<Case> mutated(const Case& c, const Case& other, const Choose& choose, const MutationLimits& limits) {
   Case next = c;
   switch (choose(9)) {  // values most often: they are what a search climbs on

@@ -27,7 +27,4 @@ std::optional<Case> legal_case(Case c, const MutationLimits& limits);
 /// file source is touched.
 std::optional<Case> mutated(const Case& c, const Case& other, const Choose& choose, const MutationLimits& limits);
 
-/// A child of two cases of one op: parameters, sources or overrides of `b` in `a`, or each of them from either parent.
-std::optional<Case> crossed(const Case& a, const Case& b, const Choose& choose, const MutationLimits& limits);
-
 }  // namespace assay

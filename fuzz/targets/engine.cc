@@ -28,7 +28,7 @@ std::unique_ptr<Target> target;
 void print_usage() {
   std::fputs(
       "usage: assay_fuzz TARGET [--kernel=NAME[,NAME]] [--plugin=FILE] [--device] [--findings=DIR [--stop]]\n"
-      "         [--stats=FILE] [--no-signal] [--no-recipes] [--no-crossover] [libFuzzer's options] [FOLDER|FILE]...\n"
+      "         [--stats=FILE] [--no-signal] [--no-recipes] [libFuzzer's options] [FOLDER|FILE]...\n"
       "       assay_fuzz OP --list-regimes\n\ntargets:\n",
       stderr);
   for (const TargetInfo& info : all_targets()) std::fprintf(stderr, "  %-16s %s\n", info.name.c_str(), info.summary.c_str());
@@ -52,8 +52,8 @@ bool read_option(std::string_view argument, TargetOptions& options) {
   if (name == "--kernel" && !value.empty()) return add_names(options.kernels, value), true;
   if (name == "--plugin" && !value.empty()) return options.plugins.emplace_back(value), true;
   return flag("--device", options.device, true) || flag("--no-signal", options.signal, false) ||
-         flag("--no-recipes", options.recipes, false) || flag("--no-crossover", options.crossover, false) ||
-         flag("--stop", options.stop, true) || text("--findings", options.findings) || text("--stats", options.stats);
+         flag("--no-recipes", options.recipes, false) || flag("--stop", options.stop, true) ||
+         text("--findings", options.findings) || text("--stats", options.stats);
 }
 
 /// The processes that libFuzzer starts for a merge end with the one that started them, as that one ends with its campaign.
@@ -135,10 +135,4 @@ extern "C" std::size_t LLVMFuzzerCustomMutator(std::uint8_t* data, std::size_t s
   const std::string next = assay::target->mutate({data, size}, seed);
   if (next.empty()) return LLVMFuzzerMutate(data, size, longest);
   return assay::given(next, data, longest);
-}
-
-extern "C" std::size_t LLVMFuzzerCustomCrossOver(const std::uint8_t* a, std::size_t a_size, const std::uint8_t* b,
-                                                 std::size_t b_size, std::uint8_t* out, std::size_t longest,
-                                                 unsigned seed) {
-  return assay::given(assay::target->cross({a, a_size}, {b, b_size}, seed), out, longest);
 }

@@ -73,11 +73,6 @@ class OpTarget final : public Target {
     return options_.recipes ? mutator_->mutate(input, seed) : std::string();
   }
 
-  std::string cross(std::span<const std::uint8_t> input, std::span<const std::uint8_t> other, std::uint64_t seed) override {
-    if (!options_.recipes) return {};
-    return options_.crossover ? mutator_->cross(input, other, seed) : mutator_->mutate(input, seed);
-  }
-
   void finish() override {
     if (findings_) findings_->flush();
     tally_.write(true);

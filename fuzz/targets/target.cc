@@ -17,7 +17,6 @@ std::vector<TargetInfo>& registered() {
 }  // namespace
 
 std::string Target::mutate(std::span<const std::uint8_t>, std::uint64_t) { return {}; }
-std::string Target::cross(std::span<const std::uint8_t>, std::span<const std::uint8_t>, std::uint64_t) { return {}; }
 
 RegisterTarget::RegisterTarget(TargetInfo target) { registered().push_back(std::move(target)); }
 

@@ -18,7 +18,6 @@ struct TargetOptions {
   bool device = false;               ///< only kernels that run on a GPU
   bool signal = true;                ///< false: no features, so that only code coverage steers
   bool recipes = true;               ///< false: byte mutation alone
-  bool crossover = true;
   std::string findings;  ///< a folder: record findings there and go on; empty: a finding aborts
   std::string stats;     ///< a file, rewritten about once a second
   bool stop = false;     ///< with findings: end after the first
@@ -29,9 +28,8 @@ class Target {
   virtual ~Target() = default;
   /// Runs one input. Aborts where the input shows a fault. -1: the input is nothing for this target.
   virtual int run(std::span<const std::uint8_t> input) = 0;
-  /// Another input after `input`; nothing if this target leaves that to byte mutation. `other` may be empty.
+  /// Another input after `input`; nothing if this target leaves that to byte mutation.
   virtual std::string mutate(std::span<const std::uint8_t> input, std::uint64_t seed);
-  virtual std::string cross(std::span<const std::uint8_t> input, std::span<const std::uint8_t> other, std::uint64_t seed);
   /// Called once when the program ends by itself.
   virtual void finish() {}
 };

@@ -44,9 +44,6 @@ class TierArb final : public Target {
   std::string mutate(std::span<const std::uint8_t> input, std::uint64_t seed) override {
     return CaseMutator(op_of(input)->name, kLimits).mutate(input, seed);
   }
-  std::string cross(std::span<const std::uint8_t> a, std::span<const std::uint8_t> b, std::uint64_t seed) override {
-    return CaseMutator(op_of(a)->name, kLimits).cross(a, b, seed);
-  }
 
  private:
   /// Whose name the input begins with; else as many bytes as it has decide.

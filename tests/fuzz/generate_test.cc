@@ -1,4 +1,4 @@
-// Drawn, mutated and crossed cases are legal, within limits, many, and the same for the same chance.
+// Drawn and mutated cases are legal, within limits, many, and the same for the same chance.
 #include "fuzz/generate.h"
 
 #include <gtest/gtest.h>
@@ -59,27 +59,6 @@ TEST(Mutations, ReachTheValueDictionary) {
       for (const Override& override : c->overrides) values.insert(override.value);
   for (const char* code : {"0x7f80", "0x7f7f", "0x8000", "0x1"}) EXPECT_TRUE(values.contains(code)) << code;
   EXPECT_TRUE(std::any_of(values.begin(), values.end(), [](const std::string& v) { return v == "0x7fc0" || v == "0x7fff"; }));
-}
-
-TEST(Crossover, TakesFieldsOfBothParents) {
-  const Case a = parse_case("attention hq=2 sq=3 skv=20 d=16 mask=causal q=normal@1 k=normal@2 v=ones"),
-             b = parse_case("attention sq=5 skv=33 d=32 softcap=30 q=uniform@7 k=ties@8 v=normal@9 set=q[0,0,0,0]:1");
-  Draw draw(5);
-  std::set<std::string> children;
-  for (int i = 0; i < 400; ++i)
-    if (const std::optional<Case> child = crossed(a, b, [&](std::size_t n) { return draw(n); }, kLimits))
-      children.insert(print_case(*child));
-  EXPECT_GT(children.size(), 50U);
-  EXPECT_FALSE(children.contains(print_case(a)) || children.contains(print_case(b)));
-  const auto some = [&](std::string_view one, std::string_view other) {
-    return std::any_of(children.begin(), children.end(), [&](const std::string& line) {
-      return line.find(one) != std::string::npos && line.find(other) != std::string::npos;
-    });
-  };
-  EXPECT_TRUE(some("mask=causal", "softcap=30"));
-  EXPECT_TRUE(some("hq=2", "k=ties@8"));
-  EXPECT_TRUE(some("set=q[0,0,0,0]:1", "v=ones"));
-  EXPECT_FALSE(crossed(a, parse_case("softmax"), [&](std::size_t n) { return draw(n); }, kLimits));
 }
 
 TEST(Inputs, AreLinesOfTheOpOrChoices) {
