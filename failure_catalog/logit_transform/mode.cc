@@ -107,15 +107,16 @@ void alibi(const Scene& scene, Deviations& all) {
 void mask(Deviations& all) {
   const AttentionParams& p = *all.attention();
   const auto scale = static_cast<double>(p.scale);
-  const auto with = [&](double factor, const std::string& what) {
+  const auto with = [&](double factor, const std::string& what, bool infinite_too = false) {
     Deviation d;
-    d.logit = [&p, factor](const AttentionRow&, ReplayKey key) {
-      key.additive = std::isfinite(key.additive) ? key.additive * factor : key.additive;
+    d.logit = [&p, factor, infinite_too](const AttentionRow&, ReplayKey key) {
+      key.additive = infinite_too || std::isfinite(key.additive) ? key.additive * factor : key.additive;
       return defined_logit(p, key);
     };
     all.add(d, what);
   };
-  with(scale, fmt::format("the additive mask is multiplied by the scale {:.4g}", scale));
+  // A scale of 0 or below makes NaN or +inf of -inf.
+  with(scale, fmt::format("the additive mask is multiplied by the scale {:.4g}", scale), true);
   with(2, "the additive mask is applied twice");
   with(0, "the finite entries of the additive mask are not applied");
   with(-1, "the additive mask has the wrong sign");

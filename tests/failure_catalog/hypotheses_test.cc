@@ -1,6 +1,7 @@
 // Hypotheses where options meet: the input alone names the fault, without a second look.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <string>
 
 #include "cases/materialize.h"
@@ -58,6 +59,19 @@ INSTANTIATE_TEST_SUITE_P(
         Planted{"naive_bf16_scale_constant", "logit_scale", "1 / sqrt(16) where 0 is asked for",
                 "attention hq=6 hkv=2 sq=4 skv=65 d=16 scale=0 mask=causal alibi=key slopes.data=slopes" QKV}),
     [](const auto& info) { return info.param.mutant; });
+
+TEST(Hypotheses, AMaskTimesAScaleOfZeroIsAmongTheCausesOfNan) {
+  const std::unique_ptr<Runner> runner = worker_runner({.command = {ASSAY_MUTANTS_PROGRAM, "worker"}});
+  const Case c = parse_case(
+      "attention hq=2 sq=4 skv=9 d=16 scale=0 mask=additive sink=out_of_lse empty=nan mask.data=neg_inf "
+      "sink.data=normal@5" QKV);
+  const Problem problem = materialize(c);
+  const RunOutcome run = runner->run("fa2_bf16_mask_scaled", problem.params, problem.inputs, problem.outputs);
+  const Verdict verdict = judge_outputs(c, problem, run.declared, run).verdict;
+  EXPECT_TRUE(verdict.mode == "logit_transform" ||
+              std::ranges::find(verdict.rivals, "logit_transform") != verdict.rivals.end())
+      << verdict.mode << ": " << verdict.evidence;
+}
 
 }  // namespace
 }  // namespace assay
