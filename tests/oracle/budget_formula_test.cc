@@ -225,7 +225,7 @@ Expected formula(const Row& row, const Arithmetic& a, const AttentionParams& p) 
          pv.aligned * raised * (row.value_scale + pv.blocks * unit / l * (v_max + raised * row.value_scale)));
     double tau = (weights + rounding + moved) / (1 - psi) * g + std::abs(o[c]) * (g - 1);
     if (a.splits != 1) tau += kU * abs_p + gamma(a.splits + 2.0) * (abs_p + std::abs(o[c]));
-    out.o.push_back(tau + 4 * kTiny);
+    out.o.push_back(tau + ((a.splits != 1 ? a.splits : 0) + 4) * kTiny);
   }
   const double share = p.sink == Sink::kOutOfLse ? l / keys : 1;
   double weights = p.sink == Sink::kInLse ? sink_p * std::expm1(sink_eps + kU * seen.largest) : 0;
