@@ -66,6 +66,9 @@ class Suppositions {
         std::move(text), cost));
   }
 
+  /// Whether positions decide which keys a row sees.
+  bool masked() const { return p_.causal || p_.window_left >= 0 || p_.window_right >= 0; }
+
   /// Masks, and distances of ALiBi, under another alignment.
   void add_aligned(const Rules& rules, std::string text, double cost) {
     if (p_.alibi != Alibi::kDistance) return add(rules, std::move(text), cost);
@@ -87,10 +90,10 @@ class Suppositions {
   void alignment() {
     Rules other = rules_;
     other.top_left = !other.top_left;
-    add_aligned(other,
-                other.top_left ? "convention: top-left alignment instead of bottom-right"
-                               : "convention: bottom-right alignment instead of top-left",
-                0);
+    const std::string text = other.top_left ? "convention: top-left alignment instead of bottom-right"
+                                            : "convention: bottom-right alignment instead of top-left";
+    add_aligned(other, text, 0);
+    if (masked()) add(other, text + " where there is one query", 0.1, Where::kOneQuery);
     if (p_.align != Align::kBottomRight) return;
     Rules longest = rules_;
     longest.longest = true;
@@ -98,14 +101,8 @@ class Suppositions {
   }
 
   void conventions() {
-    Rules other = rules_;
-    other.top_left = !other.top_left;
-    add(other,
-        other.top_left ? "convention: top-left alignment instead of bottom-right where there is one query"
-                       : "convention: bottom-right alignment instead of top-left where there is one query",
-        0.1, Where::kOneQuery);
     if (p_.window_left < 0) return;
-    other = rules_;
+    Rules other = rules_;
     other.left_exclusive = !other.left_exclusive;
     add(other,
         other.left_exclusive ? "convention: the window's first key is left out (exclusive instead of inclusive)"
@@ -212,9 +209,8 @@ std::vector<Supposition> hypotheses(const Scene& scene) {
   if (scene.c.op != "attention") return {};
   const AttentionParams& p = scene.attention()->problem.params();
   Suppositions s(scene);
-  const bool masked = p.causal || p.window_left >= 0 || p.window_right >= 0;
-  if (masked || p.alibi == Alibi::kDistance) s.alignment();
-  if (masked) {
+  if (s.masked() || p.alibi == Alibi::kDistance) s.alignment();
+  if (s.masked()) {
     s.conventions();
     s.ignored();
     s.shifted();

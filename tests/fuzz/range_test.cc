@@ -131,6 +131,21 @@ TEST(Range, AKeyBehindAnInfiniteBiasMayLeaveItToo) {
   EXPECT_EQ(record.verdict.kind, CaseVerdict::kOutOfRange) << record.verdict.evidence;
 }
 
+TEST(Range, TheFactorOfAKeyWithoutWeightMayLeaveItInUnitsOfLog2) {
+  // 2.9e38 is an fp32 number and 2.9e38 log2 e is none; the score of 0 keeps the logit inside.
+  const auto kind = [](const std::string& factor) {
+    return run_case(
+               parse_case(
+                   "attention skv=2 d=2 mask=additive descale=block scale_block=1 q=constant(4) k=constant(0) scale=1 "
+                   "set=mask[0,0,0,1]:-inf set=k_scale[0,0,1]:" +
+                   factor),
+               "naive_bf16", *in_process_runner())
+        .verdict.kind;
+  };
+  EXPECT_EQ(kind("2.9e+38"), CaseVerdict::kOutOfRange);
+  EXPECT_NE(kind("2e+38"), CaseVerdict::kOutOfRange);
+}
+
 TEST(Range, TheFiniteProductsOfAnInfiniteScoreMayOverflowToTheOtherInfinity) {
   // Found by fuzzing on a GPU: 2 times 1.7e38 is +inf in fp32, and meets -inf.
   const auto verdict = [](const std::string& large) {

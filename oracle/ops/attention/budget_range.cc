@@ -40,7 +40,7 @@ void RowBudget::find_range(RowBound& bound) {
   const double score_limit = arith_.score_store == ScoreStore::kFp16 ? info(Format::kFp16).max_finite : kMax32;
   if (!(row_.score_hull * kSlack <= score_limit)) return outside("S", row_.score_hull, score_limit);
   // c^ = fl32(scale log2 e) and rcp(l), o below must be normal numbers to keep their relative error.
-  double c = row_.uniform ? 0 : row_.factor_without_weight;
+  double c = row_.uniform ? 0 : row_.factor_without_weight * kLog2E;
   for (double factor : row_.factor) c = std::max(c, std::abs(factor) * kLog2E);
   if (c > kMax32) return outside("scale log2 e", c, kMax32);
   if (c > 0 && c < kMinNormal32) return outside("1 / (scale log2 e)", 1 / c, 1 / kMinNormal32);
