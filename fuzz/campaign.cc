@@ -96,8 +96,9 @@ void Campaign::ask_for_regimes() {
 }
 
 void Campaign::recover() {
-  for (const auto& [number, label] : std::map(state_.open)) {
-    const auto task = std::find_if(tasks_.begin(), tasks_.end(), [&](const Task& t) { return t.what.label == label; });
+  for (const auto& [number, name] : std::map(state_.open)) {
+    const auto task = std::find_if(tasks_.begin(), tasks_.end(),
+                                   [&label = name](const Task& t) { return t.what.label == label; });
     if (task != tasks_.end())
       quarantined(*task, folders_.artifacts(number), death_of(*task, "the supervisor was killed at the same time", {}));
     fold(number);

@@ -178,8 +178,7 @@ class Trial::Search {
 
 FitAt Trial::fit(const PredictAt& predict, const Parameter& parameter) const {
   Search search(*this, predict, parameter);
-  if (!search.narrow())
-    return {fit_rows([&](std::size_t row) { return predict(row, parameter.low); }, 1), parameter.low, 0};
+  if (!search.narrow()) return {Fit{}, parameter.low};  // explains nothing: a few rows alone must not speak for all
   const auto whole = [&](double t) {
     Fit fit;
     for (std::size_t n = 0; n < rows_.size(); ++n) add(samples_[n], predict(rows_[n], t), fit);

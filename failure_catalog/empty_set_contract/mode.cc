@@ -62,13 +62,12 @@ std::string value_of(const Scene& scene, std::size_t row) {
   return kNoContract;
 }
 
-std::string lse_of(const Scene& scene, std::size_t row) {
+std::optional<double> lse_of(const Scene& scene, std::size_t row) {
   for (std::size_t k = 0; k < scene.outputs.size(); ++k) {
     const OutputTruth& truth = scene.evaluation.truth.outputs[k];
-    if (truth.layout.role == "lse")
-      return fmt::format(", its LSE {:.6g}", scene.outputs[k].view().value(truth.element[row]));
+    if (truth.layout.role == "lse") return scene.outputs[k].view().value(truth.element[row]);
   }
-  return {};
+  return std::nullopt;
 }
 
 /// Signature: everything that is rejected lies in rows without a key, and none of it is a NaN that nobody declared.
@@ -83,9 +82,14 @@ std::optional<Diagnosis> detect(const Scene& scene) {
   const std::vector<std::size_t> bad = failing_rows(scene.measurement);
   if (bad.empty() || !empty || nan || clamped(scene, bad[0])) return std::nullopt;
   const std::string value = value_of(scene, bad[0]);
-  return Diagnosis{value == kNoContract ? 0.9 : 0.98,
-                   fmt::format("convention: {} rows without an admissible key are wrong, and no others; {} is {}{}",
-                               bad.size(), row_name(scene, bad[0]), value, lse_of(scene, bad[0]))};
+  const std::optional<double> lse = lse_of(scene, bad[0]);
+  Diagnosis found{value == kNoContract ? 0.9 : 0.98,
+                  fmt::format("convention: {} rows without an admissible key are wrong, and no others; {} is {}{}",
+                              bad.size(), row_name(scene, bad[0]), value,
+                              lse ? fmt::format(", its LSE {:.6g}", *lse) : "")};
+  // The number may stand for -inf in rows with keys too, where only logits below it would show it.
+  if (lse && std::isfinite(*lse) && *lse < 0) found.rivals.emplace_back("false_max");
+  return found;
 }
 
 const RegisterMode kRegister(

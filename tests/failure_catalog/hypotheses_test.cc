@@ -41,6 +41,11 @@ INSTANTIATE_TEST_SUITE_P(
         Planted{"fa4_bf16_sink_scaled", "logit_transform", "the sink is multiplied by the scale",
                 "attention hq=3 hkv=1 sq=5 skv=2 d=16 scale=0.5 mask=bool sink=in_lse mask.data=empty_rows(3) "
                 "sink.data=normal@5" QKV},
+        Planted{"fa4_bf16_sink_scaled", "logit_transform", "the sink is multiplied by the scale",
+                "attention b=2 hq=4 hkv=1 sq=12 skv=127 dv=32 scale=0.03 mask=causal+block block=2,16 "
+                "sink=out_of_lse descale=head empty_lse=inf lse=none q=uniform@62855 k=uniform(-2,2)@62856 "
+                "v=uniform@62857 mask.data=keep(0.7)@62858 sink.data=normal(3,2)@62859 q_scale=uniform(0.5,1.5)@6 "
+                "k_scale=uniform(0.01,0.02)@62860 v_scale=uniform(20,50)@62861"},
         Planted{"fa2_bf16_sink_omitted", "logit_transform", "the sink is not applied",
                 "attention hq=4 hkv=2 sq=5 skv=2 d=16 mask=causal sink=in_lse empty=nan sink.data=normal@5" QKV},
         Planted{"split_bf16_sink_in_every_split", "logit_transform", "a single split, merged like several",
@@ -58,20 +63,35 @@ INSTANTIATE_TEST_SUITE_P(
                 "attention hq=3 hkv=1 sq=9 skv=40 d=40 scale=0" QKV},
         Planted{"naive_bf16_scale_constant", "logit_scale", "1 / sqrt(16) where 0 is asked for",
                 "attention hq=6 hkv=2 sq=4 skv=65 d=16 scale=0 mask=causal alibi=key slopes.data=slopes" QKV}),
-    [](const auto& info) { return info.param.mutant; });
+    [](const auto& info) { return std::to_string(info.index) + "_" + info.param.mutant; });
 
-TEST(Hypotheses, AMaskTimesAScaleOfZeroIsAmongTheCausesOfNan) {
+struct Ambiguous {
+  std::string mutant, mode, line;
+};
+
+class AmongTheRivals : public ::testing::TestWithParam<Ambiguous> {};
+
+TEST_P(AmongTheRivals, IsWhatTheInputCannotTellFromTheModeNamed) {
+  const Ambiguous& planted = GetParam();
   const std::unique_ptr<Runner> runner = worker_runner({.command = {ASSAY_MUTANTS_PROGRAM, "worker"}});
-  const Case c = parse_case(
-      "attention hq=2 sq=4 skv=9 d=16 scale=0 mask=additive sink=out_of_lse empty=nan mask.data=neg_inf "
-      "sink.data=normal@5" QKV);
+  const Case c = parse_case(planted.line);
   const Problem problem = materialize(c);
-  const RunOutcome run = runner->run("fa2_bf16_mask_scaled", problem.params, problem.inputs, problem.outputs);
+  const RunOutcome run = runner->run(planted.mutant, problem.params, problem.inputs, problem.outputs);
   const Verdict verdict = judge_outputs(c, problem, run.declared, run).verdict;
-  EXPECT_TRUE(verdict.mode == "logit_transform" ||
-              std::ranges::find(verdict.rivals, "logit_transform") != verdict.rivals.end())
+  EXPECT_TRUE(verdict.mode == planted.mode ||
+              std::ranges::find(verdict.rivals, planted.mode) != verdict.rivals.end())
       << verdict.mode << ": " << verdict.evidence;
 }
+
+INSTANTIATE_TEST_SUITE_P(
+    All, AmongTheRivals,
+    ::testing::Values(
+        Ambiguous{"fa2_bf16_mask_scaled", "logit_transform",
+                  "attention hq=2 sq=4 skv=9 d=16 scale=0 mask=additive sink=out_of_lse empty=nan mask.data=neg_inf "
+                  "sink.data=normal@5" QKV},
+        Ambiguous{"fa2_bf16_false_max", "false_max",
+                  "attention sq=5 skv=2 d=32 scale=-0.125 mask=additive empty=nan mask.data=neg_inf" QKV}),
+    [](const auto& info) { return info.param.mutant; });
 
 }  // namespace
 }  // namespace assay

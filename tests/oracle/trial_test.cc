@@ -106,6 +106,19 @@ TEST(Trial, AWholeParameterIsTriedAtIntegersOnly) {
   EXPECT_EQ(fit.value, 3);
 }
 
+TEST(Trial, TheFirstFailingRowAloneDoesNotSpeakForTheOthers) {
+  Stage stage(kLine);
+  const auto channels_times = [&](std::size_t row, double t) {
+    RowOutput out = stage.answer(row, {});
+    for (std::size_t c = 0; c < 6; ++c) out.o[c] *= t;
+    return out;
+  };
+  stage.move(3, channels_times(3, 0.9));
+  stage.move(9, stage.answer(9, {.output_gain = -1}));
+  EXPECT_EQ(stage.trial().rows().front(), 3U);
+  EXPECT_FALSE(stage.trial().fit(channels_times, {.low = 0.9, .high = 1.1, .grid = 41}).fit.explains());
+}
+
 TEST(Trial, AHypothesisThatPredictsErrorsWhereThereAreNoneIsRefused) {
   Stage stage(kLine);
   stage.move(5, stage.without(5, 17));
