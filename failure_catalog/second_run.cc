@@ -24,6 +24,11 @@ std::vector<std::size_t> failing_rows(const Measurement& measurement) {
   return rows;
 }
 
+bool has_gaps(const Problem& problem) {
+  return std::any_of(problem.inputs.begin(), problem.inputs.end(),
+                     [](const Tensor& t) { return t.layout.storage > t.layout.count(); });
+}
+
 bool has_weights(const RowFacts& facts) {
   return facts.keys > 0 && facts.max_logit != -std::numeric_limits<double>::infinity();
 }

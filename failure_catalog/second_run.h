@@ -30,6 +30,9 @@ Problem with_poison(const Scene& scene, Poison poison);
 /// The tensor of that role holds vectors, not masks, factors or lengths: "q", "k_prefix", "x", "o_parts", ...
 bool holds_vectors(std::string_view role);
 
+/// Some input has storage between its vectors: wrong strides lead there, and what lies there can seem to be used.
+bool has_gaps(const Problem& problem);
+
 /// False for rows without an admissible key, or with logits of -inf only.
 bool has_weights(const RowFacts& facts);
 

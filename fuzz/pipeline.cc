@@ -11,6 +11,7 @@
 #include "cases/materialize.h"
 #include "failure_catalog/classify.h"
 #include "failure_catalog/matched_filter.h"
+#include "failure_catalog/second_run.h"
 #include "fuzz/kernel_experiment.h"
 #include "oracle/measure.h"
 #include "reports/view.h"
@@ -155,10 +156,7 @@ void add_difference(Verdict& verdict, const std::string& difference, std::string
   else
     verdict.evidence += "; " + difference;
   if (verdict.kind == CaseVerdict::kUnclassified && !mode.empty()) verdict.kind = kind, verdict.mode = mode;
-  // Wrong strides lead into the same bytes between the rows.
-  const bool gaps = std::any_of(problem.inputs.begin(), problem.inputs.end(),
-                                [](const Tensor& t) { return t.layout.storage > t.layout.count(); });
-  if (verdict.mode == "unused_data_poison" && gaps && verdict.rivals.empty())
+  if (verdict.mode == "unused_data_poison" && has_gaps(problem) && verdict.rivals.empty())
     verdict.rivals.emplace_back("stride_or_dtype");
 }
 

@@ -18,7 +18,6 @@ namespace {
 
 constexpr double kInf = std::numeric_limits<double>::infinity();
 constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
-constexpr double kCap = 100;        // residuals count as at most so many units: one wild element is not everything
 constexpr double kWithin = 4;       // noise units of an explained element
 constexpr double kFloor = 0x1p-18;  // relative error of a kernel in fp32, roughly
 constexpr std::size_t kScreen = 4;  // failing rows that a hypothesis must explain in part before the others are asked
@@ -39,7 +38,7 @@ Centre centre_of(const Evaluation& evaluation, std::size_t output, std::size_t i
 }
 
 double square(double r) { return std::min(r * r, 1e30); }
-double capped(double squared) { return std::min(squared, kCap * kCap); }
+double capped(double squared) { return std::min(squared, Fit::kCap * Fit::kCap); }
 
 /// Evenly spread over `from`, at most `count` of them.
 std::vector<std::size_t> spread_over(const std::vector<std::size_t>& from, std::size_t count) {
@@ -187,7 +186,7 @@ void Trial::add(const Sampled& row, const std::optional<RowOutput>& prediction, 
         prediction && (e.kind == Kind::kOutput ? e.channel < prediction->o.size() : !state || !prediction->m.empty());
     const double p = here ? predicted(e, *prediction) : kNone;
     const bool number = e.number && std::isfinite(e.value) && !e.canary;
-    const double before = number ? square((e.value - e.centre) / e.unit) : e.rejected ? kCap * kCap : 0.0;
+    const double before = number ? square((e.value - e.centre) / e.unit) : e.rejected ? Fit::kCap * Fit::kCap : 0.0;
     double after = before;
     bool explained = !e.rejected;
     double d = 0;
@@ -201,7 +200,7 @@ void Trial::add(const Sampled& row, const std::optional<RowOutput>& prediction, 
         const bool or_nan = e.kind == Kind::kOutput ? !prediction->or_nan.empty() && prediction->or_nan[e.channel]
                                                     : prediction->lse_or_nan;
         explained = std::isnan(e.value) ? std::isnan(p) || or_nan : e.value == p;
-        after = explained ? 0 : kCap * kCap;
+        after = explained ? 0 : Fit::kCap * Fit::kCap;
       } else {
         const double direct = e.value - p, residual = e.number ? e.value - e.centre - d : direct;
         after = square(residual / e.unit);

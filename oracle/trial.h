@@ -49,6 +49,7 @@ struct Fit {
   /// the excess is gone.
   bool explains() const;
   static constexpr double kNearlyAll = 0.9;
+  static constexpr double kCap = 100;  ///< residuals count as at most so many units: one wild element is not everything
 };
 
 /// A parameter of a hypothesis, searched on a grid of so many points and then refined (`whole`: integers only).

@@ -64,10 +64,20 @@ class Trial::Search {
     return true;
   }
 
-  double best() {
-    int at = first_;
-    for (int n = first_ + 1; n <= last_; ++n)
+  /// The value of least cost; where that of the least sum of squares lies elsewhere, that one too.
+  std::vector<double> best() {
+    int at = first_, of_squares = first_;
+    for (int n = first_ + 1; n <= last_; ++n) {
       if (cost(grid(n)) < cost(grid(at))) at = n;
+      if (squares(grid(n)) < squares(grid(of_squares))) of_squares = n;
+    }
+    std::vector<double> all{refined(at)};
+    if (std::abs(of_squares - at) > 1) all.push_back(refined(of_squares));
+    return all;
+  }
+
+ private:
+  double refined(int at) {
     double best = grid(at);
     if (range_.whole || !(step_ > 0)) return best;
     const double found = golden(grid(std::max(0, at - 1)), grid(std::min(points_ - 1, at + 1)));
@@ -75,7 +85,6 @@ class Trial::Search {
     return by_lse(best);
   }
 
- private:
   /// d of Fit::predicted, and its noise.
   struct Predicted {
     double d = 0, noise = 0;
@@ -116,14 +125,23 @@ class Trial::Search {
     return all;
   }
 
-  /// sum of log(1 + r^2): a search can follow it from afar, where the capped squares of an LSE are flat.
-  double cost(double t) {
-    const auto [known, absent] = costs_.try_emplace(t, 0);
+  struct Cost {
+    double logarithms = 0, squares = 0;
+  };
+  const Cost& costs(double t) {
+    const auto [known, absent] = costs_.try_emplace(t);
     if (!absent) return known->second;
-    for (const double r : residuals(t))
-      if (!std::isnan(r)) known->second += log64(1 + std::min(r * r, 1e30));
+    for (const double r : residuals(t)) {
+      if (std::isnan(r)) continue;
+      known->second.logarithms += log64(1 + std::min(r * r, 1e30));
+      known->second.squares += std::min(r * r, Fit::kCap * Fit::kCap);
+    }
     return known->second;
   }
+  /// sum of log(1 + r^2): a search can follow it from afar, where the capped squares of an LSE are flat.
+  double cost(double t) { return costs(t).logarithms; }
+  /// A few gross errors outweigh there what many elements hide in their rounding.
+  double squares(double t) { return costs(t).squares; }
 
   /// Ends where the value moves the cost by less than a tenth of a standard error does.
   double golden(double low, double high) {
@@ -173,7 +191,7 @@ class Trial::Search {
   std::size_t few_;
   int points_ = 0, first_ = 0, last_ = 0;  ///< the grid; what of it is searched
   double step_ = 0;
-  std::map<double, double> costs_;
+  std::map<double, Cost> costs_;
 };
 
 FitAt Trial::fit(const PredictAt& predict, const Parameter& parameter) const {
@@ -184,8 +202,10 @@ FitAt Trial::fit(const PredictAt& predict, const Parameter& parameter) const {
     for (std::size_t n = 0; n < rows_.size(); ++n) add(samples_[n], predict(rows_[n], t), fit);
     return fit;
   };
-  const double best = search.best();
-  FitAt result{whole(best), best, 0};
+  FitAt result;
+  result.fit.after = kInf;
+  for (const double t : search.best())
+    if (Fit fit = whole(t); fit.after < result.fit.after) result = {std::move(fit), t, 0};
   // An estimate from few rows may still be too coarse for the LSE.
   if (parameter.whole || result.fit.removed() < 0.5) return result;
   // A parabola through three points of the cost over all rows gives minimum and curvature; its arm is about the error.

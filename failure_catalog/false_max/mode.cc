@@ -37,7 +37,9 @@ std::optional<ZeroRows> zero_rows(const Scene& scene) {
   double highest_edge = -kInf;
   for (std::size_t r = 0; r < o.rows.size(); ++r) {
     if (!row_fails(scene.measurement, r)) {
-      if (facts[r].keys > 0 && std::isfinite(facts[r].max_logit))
+      // Zeros within a wide tolerance say nothing of where the maximum starts.
+      const bool zeros = o.rows[r].zero == o.rows[r].judged;
+      if (facts[r].keys > 0 && std::isfinite(facts[r].max_logit) && !zeros)
         zero.lowest_right = std::min(zero.lowest_right, facts[r].max_logit);
       continue;
     }

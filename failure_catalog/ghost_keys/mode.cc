@@ -83,8 +83,10 @@ Supposition constant(const Scene& scene, Parameter range) {
     return answer(view, view.row(row), keys, {.ghosts = n});
   };
   s.evidence = [&scene](const FitAt& fit) {
-    return fmt::format("{:.2f}({:.0e}) keys of logit 0 and value 0 take part in {}", fit.value,
-                       fit.standard_error + fit.budget, failing_rows(scene));
+    const double error = fit.standard_error + fit.budget;
+    return fmt::format("{} keys of logit 0 and value 0 take part in {}",
+                       error < fit.value ? fmt::format("{:.2f}({:.0e})", fit.value, error) : "any number of",
+                       failing_rows(scene));
   };
   s.parameter = range;
   s.parameter_name = "keys of logit 0 and value 0";

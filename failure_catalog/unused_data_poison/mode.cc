@@ -32,9 +32,12 @@ std::optional<Diagnosis> detect_storage(const Scene& scene, const std::vector<st
   if (!with_zeros || !all_right(*with_zeros, bad)) return std::nullopt;
   const std::optional<Measurement> with_numbers = second_run(scene, with_poison(scene, Poison::kTag));
   if (!with_numbers || !all_right(*with_numbers, bad)) return std::nullopt;  // such keys have weight
-  return Diagnosis{0.985, fmt::format("{} rows are not finite and come out right with zeros, or numbers, in storage "
-                                      "that no element uses (first: {}): unused bytes are multiplied by 0",
-                                      bad.size(), row_name(scene, bad[0]))};
+  Diagnosis found{0.985, fmt::format("{} rows are not finite and come out right with zeros, or numbers, in storage "
+                                     "that no element uses (first: {}): unused bytes are multiplied by 0",
+                                     bad.size(), row_name(scene, bad[0]))};
+  // On this input the elements behind wrong strides need not matter, as long as they are finite.
+  if (has_gaps(scene.problem)) found.rivals.emplace_back("stride_or_dtype");
+  return found;
 }
 
 /// Inputs that are not finite, and on which no rejected element depends, as zeros.

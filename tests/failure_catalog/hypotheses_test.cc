@@ -74,10 +74,7 @@ class AmongTheRivals : public ::testing::TestWithParam<Ambiguous> {};
 TEST_P(AmongTheRivals, IsWhatTheInputCannotTellFromTheModeNamed) {
   const Ambiguous& planted = GetParam();
   const std::unique_ptr<Runner> runner = worker_runner({.command = {ASSAY_MUTANTS_PROGRAM, "worker"}});
-  const Case c = parse_case(planted.line);
-  const Problem problem = materialize(c);
-  const RunOutcome run = runner->run(planted.mutant, problem.params, problem.inputs, problem.outputs);
-  const Verdict verdict = judge_outputs(c, problem, run.declared, run).verdict;
+  const Verdict verdict = run_case(parse_case(planted.line), planted.mutant, *runner).verdict;
   EXPECT_TRUE(verdict.mode == planted.mode ||
               std::ranges::find(verdict.rivals, planted.mode) != verdict.rivals.end())
       << verdict.mode << ": " << verdict.evidence;
@@ -90,8 +87,17 @@ INSTANTIATE_TEST_SUITE_P(
                   "attention hq=2 sq=4 skv=9 d=16 scale=0 mask=additive sink=out_of_lse empty=nan mask.data=neg_inf "
                   "sink.data=normal@5" QKV},
         Ambiguous{"fa2_bf16_false_max", "false_max",
-                  "attention sq=5 skv=2 d=32 scale=-0.125 mask=additive empty=nan mask.data=neg_inf" QKV}),
-    [](const auto& info) { return info.param.mutant; });
+                  "attention sq=5 skv=2 d=32 scale=-0.125 mask=additive empty=nan mask.data=neg_inf" QKV},
+        Ambiguous{"fa2_bf16_false_max", "false_max",
+                  "attention hq=3 hkv=1 sq=2 skv=17 d=40 mask=causal align=tl empty_lse=inf q=range_exponents@40747 "
+                  "k=range_exponents@40748 v=normal@40749"},
+        Ambiguous{"fa2_bf16_exponential_alternates", "function_error",
+                  "attention hq=3 hkv=1 d=40 scale=0.5 softcap=0.5 q=probe@39669 k=logit_offset(-60)@39670 "
+                  "v=normal@39671"},
+        Ambiguous{"fa4_bf16_query_contiguous", "stride_or_dtype",
+                  "attention b=2 hq=2 sq=5 skv=2 dv=32 scale=0 mask=block block=4,32 layout=bshd pad_rows=1 pad_dim=4 "
+                  "q=probe@21086 k=logit_offset(-1000)@21087 v=normal@21088 mask.data=keep(0.6)@21089 poison=inf"}),
+    [](const auto& info) { return std::to_string(info.index) + "_" + info.param.mutant; });
 
 }  // namespace
 }  // namespace assay
