@@ -98,6 +98,15 @@ std::optional<Case> drawn_case(const std::vector<Case>& witnesses, Draw& draw) {
   }
 }
 
+/// Nothing for a changed witness whose values are none: a key that a list names twice, say.
+std::optional<Record> judged(const Case& c, Runner& runner) {
+  try {
+    return run_case(c, kBlank, runner, Level::kT1, {.runs = 2});
+  } catch (const InputError&) {
+    return std::nullopt;
+  }
+}
+
 struct OfKernel {
   int failures = 0;
   std::map<std::string, int> named;
@@ -116,9 +125,9 @@ OfKernel draw_failures(const KernelIdentity& kernel, const std::vector<Case>& wi
     if (options.deadline.passed()) break;
     const std::optional<Case> c = drawn_case(witnesses, draw);
     if (!c || !takes(kernel, *c)) continue;
-    const Record record = run_case(*c, kBlank, blank, Level::kT1, {.runs = 2});
-    const Verdict& verdict = record.verdict;
-    if (verdict.kind == CaseVerdict::kSkipped) continue;
+    const std::optional<Record> record = judged(*c, blank);
+    if (!record || record->verdict.kind == CaseVerdict::kSkipped) continue;
+    const Verdict& verdict = record->verdict;
     ++runs;
     if (verdict.kind != CaseVerdict::kFinding && verdict.kind != CaseVerdict::kUnclassified) continue;
     ++result.failures;
@@ -127,7 +136,7 @@ OfKernel draw_failures(const KernelIdentity& kernel, const std::vector<Case>& wi
     result.confused.push_back(
         {kernel.name, kernel.expects, verdict.mode,
          std::find(verdict.rivals.begin(), verdict.rivals.end(), kernel.expects) != verdict.rivals.end(),
-         record.case_line, verdict.evidence});
+         record->case_line, verdict.evidence});
   }
   return result;
 }
