@@ -16,6 +16,7 @@ namespace {
 
 constexpr double kExplained = 0.97;  // confidence of a hypothesis that explains every element
 constexpr double kLaw = 0.9;         // of a signature that holds for every rejected element
+constexpr double kExact = 0.95;      // of one that holds for every judged row
 constexpr double kProven = 0.985;    // a signature of this confidence leaves no other explanation
 
 /// A hypothesis that explains the outputs.
@@ -94,14 +95,13 @@ Outcome run_follow_up(const Scene& scene, const Mode& asks, const Mode& other) {
   return {};
 }
 
-/// What weight tomography says where rivals are left: a mode of key sets is refuted by right ones, a mode that only
-/// bends weights by wrong ones.
+/// What weight tomography says where rivals are left: a mode of key sets is refuted by right ones, a mode that leaves
+/// weights alone by wrong ones. Bent logits can make any weight 0, or masked keys take part.
 void ask_for_keys(const Scene& scene, Classification& best, const std::vector<const Explanation*>& rivals) {
   const std::optional<KeyEvidence> keys = key_evidence(scene);
   if (!keys) return;
   const auto refuted = [&](std::string_view id) {
-    return (keys->right_keys && (id == "M10" || id == "M12")) ||
-           (keys->wrong_keys && (id == "M18" || id == "M19" || id == "M20"));
+    return (keys->right_keys && (id == "M10" || id == "M12")) || (keys->wrong_keys && id == "M19");
   };
   std::vector<std::string>& named = best.diagnosis.rivals;
   for (const Explanation* rival : rivals)
@@ -135,25 +135,31 @@ std::optional<Diagnosis> diagnose(const Mode& mode, const Scene& scene) {
 Look look_at(const Scene& scene) {
   std::optional<Classification> best;
   std::vector<Explanation> all;
+  std::vector<const Mode*> laws;  // signatures that hold for every rejected element
   std::size_t asked = 0;
   for (const Mode* mode : all_modes()) {
     if (mode->detect != nullptr)
-      if (const std::optional<Diagnosis> d = mode->detect(scene);
-          d && (!best || d->confidence > best->diagnosis.confidence))
-        best = {mode, *d};
+      if (const std::optional<Diagnosis> d = mode->detect(scene)) {
+        if (d->confidence >= kLaw) laws.push_back(mode);
+        if (!best || d->confidence > best->diagnosis.confidence) best = {mode, *d};
+      }
     for (Explanation& e : explanations(*mode, scene, asked)) all.push_back(std::move(e));
   }
   const Explanation* first = best_of(all, scene.trial());
   if (first == nullptr || (best && best->diagnosis.confidence >= first->diagnosis.confidence)) {
-    if (best && best->diagnosis.confidence < kProven)
-      for (const Explanation& e : all)
-        if (std::vector<std::string>& rivals = best->diagnosis.rivals;
-            e.mode != best->mode && std::find(rivals.begin(), rivals.end(), e.mode->name) == rivals.end())
-          rivals.emplace_back(e.mode->name);
-    return {best, best ? Look::kEnough : 0};
+    if (!best) return {};
+    const auto doubt = [&](const Mode* mode) {
+      std::vector<std::string>& rivals = best->diagnosis.rivals;
+      if (mode != best->mode && std::find(rivals.begin(), rivals.end(), mode->name) == rivals.end())
+        rivals.emplace_back(mode->name);
+    };
+    if (best->diagnosis.confidence < kProven) {
+      for (const Explanation& e : all) doubt(e.mode);
+      for (const Mode* mode : laws) doubt(mode);
+    }
+    return {best, best->diagnosis.confidence >= kExact ? Look::kEnough : 0};
   }
   const double support = support_of(first->fit.fit, scene.trial(), asked);
-  const Mode* signature = best && best->diagnosis.confidence >= kLaw ? best->mode : nullptr;
   best = {first->mode, first->diagnosis};
   std::vector<const Explanation*> rivals;
   for (const Explanation& e : all) {
@@ -178,9 +184,9 @@ Look look_at(const Scene& scene) {
     best->diagnosis.evidence += fmt::format("; a second run {} rules out {}", outcome.what, refuted->name);
   }
   if (!best->diagnosis.rivals.empty()) ask_for_keys(scene, *best, rivals);
-  if (signature != nullptr && signature != best->mode &&
-      std::none_of(rivals.begin(), rivals.end(), [&](const auto* r) { return r->mode == signature; }))
-    best->diagnosis.rivals.emplace_back(signature->name);
+  for (const Mode* law : laws)
+    if (law != best->mode && std::none_of(rivals.begin(), rivals.end(), [&](const auto* r) { return r->mode == law; }))
+      best->diagnosis.rivals.emplace_back(law->name);
   return {best, support};
 }
 

@@ -14,7 +14,7 @@ namespace {
 
 constexpr double kInf = std::numeric_limits<double>::infinity();
 
-RowOutput empty_row(AttentionView& view, const AttentionRow& row) {
+RowOutput empty_row(AttentionView& view, const AttentionRow& row, Hypothesis hypothesis) {
   const AttentionParams& p = view.problem.params();
   RowOutput out{std::vector<double>(static_cast<std::size_t>(p.dim_v), 0.0),
                 p.empty_lse == EmptyLse::kMinusInf ? -kInf : kInf,
@@ -25,7 +25,8 @@ RowOutput empty_row(AttentionView& view, const AttentionRow& row) {
   std::vector<std::int32_t> keys;
   for (std::int64_t key = 0; key < all; ++key) keys.push_back(static_cast<std::int32_t>(key));
   const std::vector<double> ones(keys.size(), 1.0);
-  out.o = view.counterfactual.mix(row, keys, ones, ones, 0, {.sink = false}).o;
+  hypothesis.sink = false;
+  out.o = view.counterfactual.mix(row, keys, ones, ones, 0, hypothesis).o;
   return out;
 }
 
@@ -49,7 +50,8 @@ AttentionView* Lazily::view() {
 
 RowOutput answer(AttentionView& view, const AttentionRow& row, const std::vector<std::int32_t>& keys,
                  const Hypothesis& hypothesis) {
-  if (keys.empty() && view.problem.params().sink == Sink::kNone && hypothesis.ghosts == 0) return empty_row(view, row);
+  if (keys.empty() && view.problem.params().sink == Sink::kNone && hypothesis.ghosts == 0)
+    return empty_row(view, row, hypothesis);
   return view.counterfactual.attend(row, keys, hypothesis);
 }
 

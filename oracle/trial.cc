@@ -74,9 +74,11 @@ double Fit::loud_share() const {
 }
 
 double Fit::removed() const {
-  // What is left without a fault is about what the elements have that nobody rejects.
+  // What is left without a fault is about what the elements have that nobody rejects, unless the fault is in them too.
+  constexpr double kUnitsTooSmall = 1.2;  // squared noise over its estimate, at most
   const double n = static_cast<double>(loud + quiet);
-  const double left = quiet > 0 ? std::min(expected, quiet_before / static_cast<double>(quiet) * n) : expected;
+  const double most = kUnitsTooSmall * expected;
+  const double left = quiet > 0 ? std::min(most, quiet_before / static_cast<double>(quiet) * n) : expected;
   const double excess = before - left;
   return excess > 0 ? (before - after) / excess : 0;
 }
@@ -203,7 +205,8 @@ void Trial::add(const Sampled& row, const std::optional<RowOutput>& prediction, 
         after = explained ? 0 : Fit::kCap * Fit::kCap;
       } else {
         const double direct = e.value - p, residual = e.number ? e.value - e.centre - d : direct;
-        after = square(residual / e.unit);
+        // What a fault changes is no longer rounded as the replay says; elsewhere it still is.
+        after = square(residual / (std::abs(d) > sigma ? sigma : e.unit));
         explained = std::abs(residual) <= std::max(kWithin * sigma, e.slack);
         // A row that lost all its keys has none of the rounding that the replay holds.
         if (!explained && p == 0 && direct == 0) explained = true, after = 0;

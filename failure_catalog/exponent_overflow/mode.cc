@@ -21,20 +21,31 @@ constexpr double kBitsOfShift = 64;       // rounding of the shift that moves ex
 
 struct Row {
   std::size_t row = 0;
-  double largest = 0;  ///< logit
+  double largest = 0;  ///< logit, a sink counted
   std::int64_t length = 0;
   RowExtent extent;
   bool fails = false;
 };
 
+bool has_numbers(const Truth& truth, std::size_t row) {
+  return std::any_of(truth.outputs.begin(), truth.outputs.end(), [&](const OutputTruth& output) {
+    const auto per_row = static_cast<std::ptrdiff_t>(output.classes.size() / truth.rows.size());
+    const auto first = output.classes.begin() + static_cast<std::ptrdiff_t>(row) * per_row;
+    return std::any_of(first, first + per_row, [](ClassSet c) { return (c & (kNumber | kZero)) != 0; });
+  });
+}
+
 /// Rows that the trial samples and that have a finite logit.
 std::vector<Row> rows_of(const Scene& scene) {
   std::vector<Row> rows;
   for (const std::size_t r : scene.trial().rows()) {
+    if (!has_numbers(scene.evaluation.truth, r)) continue;  // NaN by its inputs, whatever the exponents
     RowExtent extent = row_extent(scene, r, true);
     if (extent.key.empty()) continue;
-    const double largest = *std::max_element(extent.logit.begin(), extent.logit.end());
+    double largest = *std::max_element(extent.logit.begin(), extent.logit.end());
     if (!std::isfinite(largest)) continue;
+    if (AttentionView* view = scene.attention(); view != nullptr)
+      largest = std::max(largest, view->problem.sink(view->row(r)));
     const std::int64_t length = extent.length;
     rows.push_back({r, largest, length, std::move(extent), row_fails(scene.measurement, r)});
   }
@@ -81,7 +92,7 @@ std::optional<Law> missing_shift(const std::vector<Row>& rows) {
   return Law{
       fmt::format("their largest logits are {}, and exp(x) without a shift leaves fp32 above {:.1f} and below -{:.1f}",
                   text(bad), kTop, kBottom),
-      bad.extreme(), sign * 115, sign * 70, true};
+      bad.extreme(), sign * 115, sign * 40, true};
 }
 
 std::optional<Law> tail_scored_zero(const std::vector<Row>& rows) {
@@ -117,7 +128,7 @@ std::optional<Law> two_roundings(const std::vector<Row>& rows) {
 }
 
 struct Outcome {
-  bool fails = false, finite = true;  ///< finite, and not all zeros
+  bool fails = false, finite = true;  ///< right, or finite and not all zeros
 };
 
 /// What the row becomes with all logits times the factor.
@@ -126,8 +137,8 @@ std::optional<Outcome> outcome_with(const Scene& scene, std::size_t row, double 
   if (!run) return std::nullopt;
   Outcome outcome{row_fails(*run, row), true};
   for (const OutputMeasure& output : run->outputs)
-    outcome.finite = outcome.finite && output.rows[row].nan == 0 && output.rows[row].inf == 0 &&
-                     output.rows[row].zero < output.rows[row].judged;
+    outcome.finite = outcome.finite && (!outcome.fails || (output.rows[row].nan == 0 && output.rows[row].inf == 0 &&
+                                                           output.rows[row].zero < output.rows[row].judged));
   return outcome;
 }
 

@@ -25,6 +25,7 @@ struct ZeroRows {
   double highest = -kInf;  ///< largest maximum among them
   double lowest_right = kInf;
   double largest_truth = 0;
+  bool zero_sum = false;  ///< an LSE of -inf: no flush of o, or of values, has one
 };
 
 /// Rejected rows that are exactly zero although they have keys; nothing if other rows are wrong too, but for those at
@@ -56,7 +57,12 @@ std::optional<ZeroRows> zero_rows(const Scene& scene) {
   for (std::size_t i = 0; i < truth.mid.size(); ++i)
     if (o.rows[static_cast<std::size_t>(truth.row[i])].rejected > 0)
       zero.largest_truth = std::max(zero.largest_truth, std::abs(truth.mid[i]));
-  if (zero.largest_truth < info(truth.layout.format).min_normal) return std::nullopt;  // a flush looks like that
+  for_each_rejected(scene, [&](std::size_t k, std::size_t, std::uint64_t code) {
+    const TensorLayout& layout = scene.outputs[k].layout;
+    zero.zero_sum = zero.zero_sum || (layout.role == "lse" && decode(layout.format, code) == -kInf);
+  });
+  if (!zero.zero_sum && zero.largest_truth < info(truth.layout.format).min_normal)
+    return std::nullopt;  // a flush looks like that
   return zero;
 }
 
@@ -150,8 +156,39 @@ std::optional<Diagnosis> detect_state(const Scene& scene) {
                                maxima, shown, highest)};
 }
 
+/// Every wrong row has an LSE above the true one, and the same when all logits are twice as large.
+std::optional<Diagnosis> detect_floor(const Scene& scene) {
+  std::set<std::int32_t> shown_in, wrong;
+  std::vector<std::pair<std::int64_t, double>> shown;  // element of the LSE, what it is
+  std::size_t lse = 0;
+  bool above = true;
+  double highest = -kInf;
+  for_each_rejected(scene, [&](std::size_t k, std::size_t i, std::uint64_t code) {
+    const OutputTruth& truth = scene.evaluation.truth.outputs[k];
+    wrong.insert(truth.row[i]);
+    if (truth.layout.role != "lse") return;
+    const double value = decode(truth.layout.format, code), right = truth.mid[i];
+    const bool number = truth.classes[i] == kNumber;  // a row without keys has a contract of its own (M09)
+    above = above && number && std::isfinite(value) && value > right && right < 0;
+    shown.emplace_back(truth.element[i], value);
+    shown_in.insert(truth.row[i]);
+    highest = std::max(highest, right);
+    lse = k;
+  });
+  if (shown.empty() || !above || shown_in != wrong || scene.experiment == nullptr) return std::nullopt;
+  const auto doubled = scene.experiment->run(with_logits_times(scene.problem, 2));
+  if (!doubled || !std::all_of(shown.begin(), shown.end(),
+                               [&](const auto& one) { return (*doubled)[lse].view().value(one.first) == one.second; }))
+    return std::nullopt;
+  return Diagnosis{0.982,
+                   fmt::format("{} rows have an LSE of {:.6g} where the true one is at most {:.6g}, and the same "
+                               "when all logits are doubled: it cannot fall below",
+                               shown.size(), shown.front().second, highest)};
+}
+
 std::optional<Diagnosis> detect(const Scene& scene) {
   if (const std::optional<Diagnosis> state = detect_state(scene)) return state;
+  if (const std::optional<Diagnosis> floor = detect_floor(scene)) return floor;
   if (const std::optional<Diagnosis> zero = detect_zero_rows(scene)) return zero;
   return detect_filled_row(scene);
 }

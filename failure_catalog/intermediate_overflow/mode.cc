@@ -37,12 +37,13 @@ bool is_wrong(const Scene& scene, const Shadow& shadow) {
   return !accepted(scene.evaluation, 0, i, code);
 }
 
-/// Scales an input so that a shadow becomes `share` of the limit, and the softmax scale back where that undoes it.
+/// Scales an input, and the softmax scale back where that undoes it; or the softmax scale alone.
 Problem moved(const Scene& scene, const ShadowKind& kind, double factor) {
   Problem problem = with_values(scene.problem, kind.cured_by, [&](double x) { return x * factor; });
-  if (kind.scale_back) {
+  const bool by_scale = kind.cured_by == kSoftmaxScale;
+  if (by_scale || kind.scale_back) {
     const double scale = static_cast<double>(attention_params(problem.params).scale);
-    problem.params.set("scale", fmt::format("{}", static_cast<float>(scale / factor)));
+    problem.params.set("scale", fmt::format("{}", static_cast<float>(by_scale ? scale * factor : scale / factor)));
   }
   return problem;
 }
@@ -53,7 +54,7 @@ std::optional<bool> is_sharp(const Scene& scene, const ShadowKind& kind, const S
   const double logit = std::abs(scene.evaluation.truth.rows[first.row].max_logit) * 0x1.71547652b82fep-24;
   const auto fails_at = [&](double share, double size) -> std::optional<bool> {
     const double factor = share * limit / size;
-    if (logit * (kind.scale_back || kind.cured_by != "q" ? 1 : factor) > kBitsOfShift) return false;
+    if (logit * (kind.cured_by == kSoftmaxScale ? factor : 1) > kBitsOfShift) return false;
     const std::optional<Measurement> run = second_run(scene, moved(scene, kind, factor));
     if (!run) return std::nullopt;
     return row_fails(*run, first.row);

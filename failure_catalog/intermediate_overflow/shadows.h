@@ -17,11 +17,11 @@ struct Shadow {
   double low = 0, high = 0;
 };
 
-inline constexpr std::string_view kRawScore = "raw score q.k";
+inline constexpr std::string_view kRawScore = "raw score q.k", kSoftmaxScale = "scale";
 
 struct ShadowKind {
   std::string what;         ///< kRawScore, ...
-  std::string cured_by;     ///< the input whose scaling moves the threshold: "q", "v", "x", "o_parts"
+  std::string cured_by;     ///< what moves the threshold: input "q", "v", "x" or "o_parts", or kSoftmaxScale
   bool scale_back = false;  ///< the softmax scale can take back what the input loses
   std::vector<Shadow> values;
 };

@@ -12,6 +12,8 @@
 #include <string>
 #include <string_view>
 
+#include "failure_catalog/suppose.h"
+
 namespace assay {
 namespace {
 
@@ -49,7 +51,6 @@ void add_heads(const Scene& scene, AttentionView& view, std::vector<Supposition>
     for (const Which& which : kWhich) {
       const auto predict = [&scene, &view, count, which](std::size_t r, double) -> std::optional<RowOutput> {
         const AttentionRow& row = view.row(r);
-        if (view.keys(r).empty()) return std::nullopt;
         const std::int64_t right = view.problem.kv_head(row.head),
                            wrong = count.factor_of(row.head, view.problem.params());
         const auto ratio = [&](std::string_view role) {
@@ -59,7 +60,7 @@ void add_heads(const Scene& scene, AttentionView& view, std::vector<Supposition>
         const double logits = (which.q ? ratio("q_scale") : 1) * (which.k ? ratio("k_scale") : 1);
         const double values = which.v ? ratio("v_scale") : 1;
         if (!std::isfinite(logits) || !std::isfinite(values) || (logits == 1 && values == 1)) return std::nullopt;
-        return view.counterfactual.attend(row, view.keys(r), {.gain = logits, .output_gain = values});
+        return answer(view, row, view.keys(r), {.gain = logits, .output_gain = values});
       };
       all.push_back({.predict = predict, .evidence = [count, which](const FitAt&) {
                        return fmt::format(
@@ -125,8 +126,7 @@ void add_blocks(const Scene& scene, std::vector<Supposition>& all) {
       const auto predict = [&scene, other, which, by](std::size_t r, double) -> std::optional<RowOutput> {
         if (*other == nullptr) *other = std::make_unique<Other>(per_token(scene, which, by.block_of));
         AttentionView& view = (*other)->view;
-        if (view.keys(r).empty()) return std::nullopt;
-        return view.counterfactual.attend(view.row(r), view.keys(r));
+        return answer(view, view.row(r), view.keys(r));
       };
       all.push_back({.predict = predict, .evidence = [by, which, own](const FitAt&) {
                        return fmt::format("the factors of {} are those of {}, where blocks have {} tokens", which.what,

@@ -63,7 +63,13 @@ std::optional<RowOutput> merged(const Scene& scene, const AttentionRow& row, con
   const double sink = view.problem.sink(row);
   double m = sink;
   for (const Partial& part : parts) m = std::max(m, part.lse);
-  if (m == -kInf) return std::nullopt;
+  if (m == -kInf) {  // a row without keys to the merge, whatever its own
+    if (own.empty()) return std::nullopt;
+    RowOutput empty = answer(view, row, {});
+    empty.or_nan.assign(empty.o.size(), true);
+    empty.lse_or_nan = true;
+    return empty;
+  }
   RowOutput out{std::vector<double>(static_cast<std::size_t>(p.dim_v), 0.0), 0, {}};
   double sum = 0;
   for (const Partial& part : parts) {

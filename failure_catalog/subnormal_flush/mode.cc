@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <string>
 #include <vector>
 
@@ -10,6 +11,8 @@
 
 namespace assay {
 namespace {
+
+constexpr double kInf = std::numeric_limits<double>::infinity();
 
 /// Another reading of the inputs, and of the answer: what is written below the output's smallest normal number is zero.
 struct Reading {
@@ -65,7 +68,8 @@ std::vector<Reading> readings(const Scene& scene) {
   return all;
 }
 
-/// Every judged element, right or wrong, is legal for the other reading at the levels that rejected some here.
+/// Every judged element, right or wrong, is legal for the other reading at the levels that rejected some here; those of
+/// wrong rows within a finite tolerance.
 bool explains(const Scene& scene, const Reading& reading) {
   const std::vector<Tier>& tiers = scene.evaluation.bound.tiers;
   const Level level = tiers.empty() ? Level::kT0 : tiers.back().level;
@@ -76,7 +80,10 @@ bool explains(const Scene& scene, const Reading& reading) {
     for (std::size_t i = 0; i < truth.element.size(); ++i) {
       const std::uint64_t code = scene.outputs[k].view().code(truth.element[i]);
       const bool flushed = reading.flushes_output && k == 0 && std::abs(truth.mid[i]) < info(format).min_normal * 1.01;
-      if (!(flushed && is_zero(format, code)) && !accepted(other, k, i, code)) return false;
+      if (flushed && is_zero(format, code)) continue;
+      const bool vacuous = !(other.bound.outputs[k].tau[i] < kInf) && (truth.classes[i] & kNumber) != 0 &&
+                           row_fails(scene.measurement, static_cast<std::size_t>(truth.row[i]));
+      if (vacuous || !accepted(other, k, i, code)) return false;
     }
   }
   return true;
@@ -84,7 +91,7 @@ bool explains(const Scene& scene, const Reading& reading) {
 
 std::optional<Diagnosis> detect(const Scene& scene) {
   const std::vector<std::size_t> bad = failing_rows(scene.measurement);
-  if (bad.empty() || scene.measurement.rows_out_of_range > 0) return std::nullopt;
+  if (bad.empty()) return std::nullopt;
   for (const Reading& reading : readings(scene)) {
     if (!explains(scene, reading)) continue;
     std::int64_t zeros = 0, all = 0;

@@ -50,12 +50,6 @@ TEST_F(SecondLook, NamesWhatOneInputLeavesUnclassified) {
        "attention b=2 hq=2 sq=17 skv=16 d=40 scale=-0.125 mask=causal alibi=key align=tl empty_lse=inf batch=packed "
        "q_lens=17,9 v_from=k prefix=8 q=twin_channels@43886 k=cancelling_channels@43887 "
        "k_prefix=cancelling_channels@43887 slopes.data=slopes(1) poison=inf"},
-      {"fa3_e4m3_factor_of_query_head", "layout_permutation",
-       "attention hq=4 hkv=2 sq=5 skv=2 dv=32 dtype=e4m3 mask=causal alibi=last segments=1 descale=head empty=mean "
-       "lse=2 "
-       "prefix=1 q=probe@41193 k=attention_sink(8,4)@41194 v=sink_values@41195 k_prefix=attention_sink(8,4)@41194 "
-       "v_prefix=sink_values@41195 seg_q=segments(5) seg_kv=segments(40) slopes.data=slopes "
-       "q_scale=uniform(0.5,1.5)@6 k_scale=uniform(0.5,1.5)@7 v_scale=uniform(0.5,1.5)@8 poison=inf"},
   };
   for (const Weak& weak : all) {
     EXPECT_EQ(alone(weak.mutant, weak.line).kind, CaseVerdict::kUnclassified) << weak.mutant;

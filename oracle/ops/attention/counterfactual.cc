@@ -122,7 +122,21 @@ RowOutput Counterfactual::attend(const AttentionRow& row, const std::vector<std:
   for (const double logit : x) m = std::max(m, logit);
   if (m == -kInfinity) return {std::vector<double>(static_cast<std::size_t>(problem_.params().dim_v), 0.0), m};
   for (double& weight : x) weight = exp64(weight - m);
-  return mix(row, keys, x, x, m, hypothesis);
+  RowOutput out = mix(row, keys, x, x, m, hypothesis);
+  if (passes_fp32(row, keys, hypothesis)) {
+    out.or_nan.assign(out.o.size(), true);
+    out.lse_or_nan = true;
+  }
+  return out;
+}
+
+bool Counterfactual::passes_fp32(const AttentionRow& row, const std::vector<std::int32_t>& keys,
+                                 const Hypothesis& hypothesis) {
+  constexpr double kLargest = std::numeric_limits<float>::max();
+  const std::vector<double>& score = scores(row, hypothesis.q_head >= 0 ? hypothesis.q_head : row.head,
+                                            hypothesis.k_head >= 0 ? hypothesis.k_head : problem_.kv_head(row.head));
+  return std::any_of(keys.begin(), keys.end(),
+                     [&](std::int32_t key) { return std::abs(score[static_cast<std::size_t>(key)]) > kLargest; });
 }
 
 }  // namespace assay

@@ -37,7 +37,8 @@ class Counterfactual {
  public:
   explicit Counterfactual(const AttentionProblem& problem) : problem_(problem) {}
 
-  /// What a kernel would return for the row that used these keys under that hypothesis.
+  /// What a kernel would return for the row that used these keys under that hypothesis; NaN as well where a raw score
+  /// q.k passes fp32's largest number.
   RowOutput attend(const AttentionRow& row, const std::vector<std::int32_t>& keys, const Hypothesis& hypothesis = {});
 
   /// Numerator and denominator apart: o = sum n_j w_j / (sum d_j + e^(sink - frame) + ghosts), LSE = frame + log of the
@@ -53,6 +54,7 @@ class Counterfactual {
 
  private:
   double logit(const AttentionRow& row, std::int32_t key, double score, const Hypothesis& hypothesis) const;
+  bool passes_fp32(const AttentionRow& row, const std::vector<std::int32_t>& keys, const Hypothesis& hypothesis);
   const HeadOperands& operands(std::int64_t batch, std::int64_t kv_head);
   const std::vector<double>& scores(const AttentionRow& row, std::int64_t q_head, std::int64_t kv_head);
   void add_special(const AttentionRow& row, const HeadOperands& head, std::int64_t v_head,

@@ -140,6 +140,21 @@ const KernelReplay::Row& KernelReplay::load(std::size_t index) {
   return row;
 }
 
+/// What the case declares for a row without keys.
+KernelReplay::Part KernelReplay::contract(const Row& row, const Deviation& d) const {
+  const auto dv = static_cast<std::size_t>(params_.dim_v);
+  const std::int64_t keys = row.head->keys;
+  const double share = params_.empty_output == EmptyOutput::kMean ? 1 / static_cast<double>(keys) : 0;
+  Part all;
+  all.o.assign(dv, params_.empty_output == EmptyOutput::kNan ? std::numeric_limits<double>::quiet_NaN() : 0.0);
+  for (std::size_t j = 0; share > 0 && j < static_cast<std::size_t>(keys); ++j)
+    for (std::size_t c = 0; c < dv; ++c)
+      all.o[c] +=
+          share * value_factor(row, d, static_cast<std::int64_t>(j)) * static_cast<double>(row.head->v[j * dv + c]);
+  all.lse = params_.empty_lse == EmptyLse::kMinusInf ? -kInf : kInf;
+  return all;
+}
+
 /// A row without keys has its sink alone; or what parts come to that hand over an LSE of 0 all the same.
 std::optional<RowOutput> KernelReplay::without_keys(const Row& row, const Deviation& d) const {
   const bool counted = d.part_lse_factor == 0 || d.equal_parts || d.empty_counted;
@@ -149,8 +164,10 @@ std::optional<RowOutput> KernelReplay::without_keys(const Row& row, const Deviat
   Part all{.o = parts[0].o};
   if (counted && (a_.splits > 1 || d.merges_one))
     all = merge(d, parts, sink);
-  else if (sink == -kInf)
+  else if (sink == -kInf && (params_.empty_output != EmptyOutput::kMean || row.head->keys == 0))
     return std::nullopt;
+  else if (sink == -kInf)
+    all = contract(row, d);
   else if (params_.sink == Sink::kInLse)
     all.lse = sink * (params_.lse == LseBase::kTwo ? kLog2E : 1.0);
   else
@@ -176,16 +193,8 @@ std::optional<RowOutput> KernelReplay::row(std::size_t index, const Deviation& d
       parts.push_back(walk(row, d, std::min(s * share, keys), std::min((s + 1) * share, keys)));
   }
   Part all = a_.splits == 1 && !d.merges_one ? std::move(parts[0]) : merge(d, parts, sink);
-  if (all.empty && sink == -kInf) {  // a row that lost its maximum is answered like one without keys
-    const std::size_t dv = all.o.size();
-    const double share = params_.empty_output == EmptyOutput::kMean ? 1 / static_cast<double>(keys) : 0;
-    all.o.assign(dv, params_.empty_output == EmptyOutput::kNan ? std::numeric_limits<double>::quiet_NaN() : 0.0);
-    for (std::size_t j = 0; share > 0 && j < static_cast<std::size_t>(keys); ++j)
-      for (std::size_t c = 0; c < dv; ++c)
-        all.o[c] +=
-            share * value_factor(row, d, static_cast<std::int64_t>(j)) * static_cast<double>(row.head->v[j * dv + c]);
-    all.lse = params_.empty_lse == EmptyLse::kMinusInf ? -kInf : kInf;
-  }
+  if (all.empty && sink == -kInf)
+    all = contract(row, d);  // a row that lost its maximum is answered like one without keys
   if (d.output_truncated)
     for (double& o : all.o) o = round_to(params_.output, o, Rounding::kTowardZero);
   return RowOutput{std::move(all.o), stored(d.lse_store, all.lse * d.lse_factor)};

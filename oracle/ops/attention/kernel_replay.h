@@ -98,6 +98,7 @@ class KernelReplay {
   struct State;
   struct Part;
   const Row& load(std::size_t row);
+  Part contract(const Row& row, const Deviation& deviation) const;
   std::optional<RowOutput> without_keys(const Row& row, const Deviation& deviation) const;
   const Head& head(std::int64_t batch, std::int64_t kv_head);
   void visit(Row& row) const;
