@@ -126,6 +126,15 @@ void plain(Draft& draft) {
   if (changed) draft.changes.emplace_back("normal values");
 }
 
+/// Logits so far apart that exponents reach the ends of their range.
+void steepen(Draft& draft) {
+  for (auto& [role, source] : draft.c.sources)
+    if ((role == "q" || role == "x" || role == "lse_parts") && source.recipe == "normal" && source.args.empty()) {
+      source.args = {"30"};
+      draft.changes.emplace_back(role + " 30 times as large");
+    }
+}
+
 /// Options that bend or hide logits, move values or add keys, each with what belongs to it.
 struct Option {
   std::string_view key;
@@ -167,7 +176,7 @@ bool small_enough(const Case& c) {
 std::vector<Sibling> siblings(const Case& c) {
   struct Kind {
     std::uint64_t round = 1;
-    bool wide = false, lse = false, longer = false, plain = false, bare = false;
+    bool wide = false, lse = false, longer = false, plain = false, bare = false, steep = false;
     std::string_view kept = {};  ///< with bare
   };
   std::vector<Kind> kinds{{.wide = true, .lse = true},
@@ -179,6 +188,7 @@ std::vector<Sibling> siblings(const Case& c) {
                           {.wide = true, .bare = true},
                           {},
                           {.round = 2, .wide = true, .lse = true, .longer = true}};
+  kinds.push_back({.wide = true, .lse = true, .longer = true, .plain = true, .bare = true, .steep = true});
   // One option at a time: a fault in one of them shows, and the others cannot hide what it is.
   for (const Option& option : kOptions)
     if (stands({c, {}}, option.key))
@@ -191,6 +201,7 @@ std::vector<Sibling> siblings(const Case& c) {
     reseed(draft, kind.round);
     if (kind.bare) bare(draft, kind.kept);
     if (kind.plain) plain(draft);
+    if (kind.steep) steepen(draft);
     if (kind.longer) lengthen(draft);
     if (kind.wide) widen(draft);
     if (kind.lse) with_lse(draft);

@@ -156,6 +156,9 @@ void add_difference(Verdict& verdict, const std::string& difference, std::string
   else
     verdict.evidence += "; " + difference;
   if (verdict.kind == CaseVerdict::kUnclassified && !mode.empty()) verdict.kind = kind, verdict.mode = mode;
+  std::vector<std::string>& rivals = verdict.rivals;
+  if (!mode.empty() && verdict.mode != mode && std::find(rivals.begin(), rivals.end(), mode) == rivals.end())
+    rivals.emplace_back(mode);
   if (verdict.mode == "unused_data_poison" && has_gaps(problem) && verdict.rivals.empty())
     verdict.rivals.emplace_back("stride_or_dtype");
 }

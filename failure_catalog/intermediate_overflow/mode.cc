@@ -97,17 +97,19 @@ std::optional<Diagnosis> detect(const Scene& scene) {
   return std::nullopt;
 }
 
-/// Raw scores held in fp16 where some leave it. What a row with rounded scores shows is the same: a sibling without
+/// Raw scores or O held in fp16 where some leave it. What a row with rounded ones shows is the same: a sibling without
 /// overflow tells that from M24.
 std::vector<Supposition> hypotheses(const Scene& scene) {
   if (scene.attention() == nullptr) return {};
   Deviations all(scene);
   const double largest = info(Format::kFp16).max_finite;
-  for (const ShadowKind& kind : shadows(scene))
-    if (kind.what == kRawScore && std::any_of(kind.values.begin(), kind.values.end(),
-                                              [&](const Shadow& shadow) { return shadow.high > largest; }))
-      all.add(Deviation{.score_store = Format::kFp16},
+  for (const ShadowKind& kind : shadows(scene)) {
+    const bool raw = kind.what == kRawScore;
+    if ((raw || kind.what == kAccumulator) &&
+        std::any_of(kind.values.begin(), kind.values.end(), [&](const Shadow& s) { return s.high > largest; }))
+      all.add(raw ? Deviation{.score_store = Format::kFp16} : Deviation{.o_tile = Format::kFp16},
               fmt::format("{} passes fp16's largest number {:.0f} where it is held in fp16", kind.what, largest));
+  }
   return all.take();
 }
 

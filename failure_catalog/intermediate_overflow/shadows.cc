@@ -20,7 +20,7 @@ void add_attention(const Scene& scene, std::vector<ShadowKind>& all) {
   const AttentionParams& p = view.problem.params();
   ShadowKind raw{std::string(kRawScore), "q", true, {}},
       folded{"q times scale and factors", std::string(kSoftmaxScale), false, {}},
-      sums{"accumulator of P V before its normalisation", "v", false, {}};
+      sums{std::string(kAccumulator), "v", false, {}};
   std::vector<double> q(static_cast<std::size_t>(p.dim_qk)), k(q.size()), v(static_cast<std::size_t>(p.dim_v));
   for (const std::size_t r : scene.trial().rows()) {
     const AttentionRow& row = view.row(r);

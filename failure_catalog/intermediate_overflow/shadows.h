@@ -17,7 +17,8 @@ struct Shadow {
   double low = 0, high = 0;
 };
 
-inline constexpr std::string_view kRawScore = "raw score q.k", kSoftmaxScale = "scale";
+inline constexpr std::string_view kRawScore = "raw score q.k", kSoftmaxScale = "scale",
+                                  kAccumulator = "accumulator of P V before its normalisation";
 
 struct ShadowKind {
   std::string what;         ///< kRawScore, ...

@@ -20,12 +20,14 @@ std::vector<ChannelOrder> channel_orders(std::size_t channels, std::size_t eleme
   };
   const std::size_t half = channels / 2, lanes = 16 / element_bytes;
   add("neighbouring channels swapped", [&](std::size_t c) { return (c | 1) < channels ? c ^ 1 : c; });
-  if (channels % 2 == 0) {
-    add("channels 2 i and 2 i + 1 taken from i and d/2 + i", [&](std::size_t c) { return c / 2 + c % 2 * half; });
-    add("channels i and d/2 + i taken from 2 i and 2 i + 1",
-        [&](std::size_t c) { return c < half ? 2 * c : 2 * (c - half) + 1; });
-    add("halves swapped", [&](std::size_t c) { return (c + half) % channels; });
-  }
+  const auto in_pairs = [&](const std::function<std::size_t(std::size_t)>& from) {  // an odd last channel stays
+    return [half, from](std::size_t c) { return c < 2 * half ? from(c) : c; };
+  };
+  add("channels 2 i and 2 i + 1 taken from i and d/2 + i",
+      in_pairs([&](std::size_t c) { return c / 2 + c % 2 * half; }));
+  add("channels i and d/2 + i taken from 2 i and 2 i + 1",
+      in_pairs([&](std::size_t c) { return c < half ? 2 * c : 2 * (c - half) + 1; }));
+  add("halves swapped", in_pairs([&](std::size_t c) { return (c + half) % (2 * half); }));
   if (channels % lanes == 0) {
     const std::size_t groups = channels / lanes;
     add("lanes of 16 bytes taken for groups", [&](std::size_t c) { return c % groups * lanes + c / groups; });

@@ -13,6 +13,7 @@ namespace assay {
 namespace {
 
 #define QKV " q=normal@1 k=normal@2 v=normal@3"
+
 struct Ambiguous {
   std::string mutant, mode, line;
 };
@@ -22,7 +23,7 @@ class AmongTheRivals : public ::testing::TestWithParam<Ambiguous> {};
 TEST_P(AmongTheRivals, IsWhatTheInputCannotTellFromTheModeNamed) {
   const Ambiguous& planted = GetParam();
   const std::unique_ptr<Runner> runner = worker_runner({.command = {ASSAY_MUTANTS_PROGRAM, "worker"}});
-  const Verdict verdict = run_case(parse_case(planted.line), planted.mutant, *runner).verdict;
+  const Verdict verdict = run_case(parse_case(planted.line), planted.mutant, *runner, {}, {.runs = 2}).verdict;
   EXPECT_TRUE(verdict.mode == planted.mode || std::ranges::find(verdict.rivals, planted.mode) != verdict.rivals.end())
       << verdict.mode << ": " << verdict.evidence;
 }
@@ -110,7 +111,28 @@ INSTANTIATE_TEST_SUITE_P(
         Ambiguous{"split_bf16_softcap_after_mask", "logit_transform",
                   "attention hq=4 hkv=2 sq=33 d=16 scale=0.5 mask=bool softcap=0.5 descale=tensor empty_lse=inf lse=2 "
                   "layout=bhds q=probe@17532 k=logit_offset@17533 v=normal@17534 mask.data=keep(0.75)@17535 "
-                  "q_scale=uniform(0.5,1.5)@6 k_scale=uniform(0.5,1.5)@7 v_scale=uniform(0.5,1.5)@8"}),
+                  "q_scale=uniform(0.5,1.5)@6 k_scale=uniform(0.5,1.5)@7 v_scale=uniform(0.5,1.5)@8"},
+        Ambiguous{"fa2_bf16_pairs_halved", "layout_permutation",
+                  "attention hq=2 sq=9 skv=75 d=15 mask=causal q=normal@622506 k=normal@521203 v=normal@89826"},
+        Ambiguous{"fa2_fp16_accumulator_range", "intermediate_overflow",
+                  "attention b=2 hq=2 sq=2 skv=17 d=40 dtype=fp16 mask=list list=48 softcap=30 empty=nan lse=2 "
+                  "batch=packed q_lens=2,0 kv_lens=17,12 v_from=k prefix=8 q=probe@14058 k=logit_offset(-50000)@14059 "
+                  "k_prefix=logit_offset(-50000)@14059 mask.data=indices(17,0.2)@14061"},
+        Ambiguous{"naive_fp32_no_shift", "exponent_overflow",
+                  "attention b=2 hq=4 hkv=1 sq=5 skv=2 d=40 dtype=fp32 scale=0.5 mask=causal alibi=diagonal "
+                  "slopes=batch_head segments=1 descale=tensor batch=packed q_lens=5,2 kv_lens=2,0 kv=vllm page=1 "
+                  "page_seed=2 table_pad=huge q=normal@10276 k=normal@10277 v=subnormal@10278 seg_q=segments(5) "
+                  "seg_kv=segments(40) slopes.data=uniform(-0.2,0.5)@10279 q_scale=uniform(0.5,1.5)@6 "
+                  "k_scale=uniform(0.5,1.5)@7 v_scale=uniform(0.5,1.5)@8 poison=max"},
+        Ambiguous{"paged_vllm_bf16_page_tail_loaded", "unused_data_poison",
+                  "attention sq=17 skv=16 d=8 scale=0.03 mask=causal+bool empty=mean lse=2 layout=bshd kv=vllm_x "
+                  "page=128 table_pad=shared q=normal@40920 k=normal@40921 v=normal@40922 mask.data=keep@40923 "
+                  "poison=tag"},
+        Ambiguous{"paged_flashinfer_bf16_sink_omitted", "logit_transform",
+                  "attention b=2 hq=2 sq=9 skv=63 d=32 scale=-0.125 mask=causal+block block=2,16 softcap=8 alibi=key "
+                  "sink=in_lse empty=mean kv_lens=63,45 layout=bshd kv=hnd page=1024 spare_pages=1 pad_rows=1 "
+                  "pad_dim=4 q=probe@56670 k=logit_offset(-1000)@56671 v=normal@56672 mask.data=keep(0.7)@56673 "
+                  "slopes.data=slopes sink.data=normal@5 poison=tag"}),
     [](const auto& info) { return std::to_string(info.index) + "_" + info.param.mutant; });
 
 }  // namespace

@@ -164,10 +164,10 @@ std::optional<RowOutput> KernelReplay::without_keys(const Row& row, const Deviat
   Part all{.o = parts[0].o};
   if (counted && (a_.splits > 1 || d.merges_one))
     all = merge(d, parts, sink);
-  else if (sink == -kInf && (params_.empty_output != EmptyOutput::kMean || row.head->keys == 0))
-    return std::nullopt;
-  else if (sink == -kInf)
+  else if (row.sink == -kInf && params_.empty_output == EmptyOutput::kMean && row.head->keys > 0)
     all = contract(row, d);
+  else if (sink == -kInf)
+    return std::nullopt;
   else if (params_.sink == Sink::kInLse)
     all.lse = sink * (params_.lse == LseBase::kTwo ? kLog2E : 1.0);
   else
