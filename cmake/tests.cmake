@@ -20,9 +20,17 @@ target_compile_definitions(assay_test_flags INTERFACE ASSAY_SOURCE_DIR="${CMAKE_
   ASSAY_PLUGINS="${CMAKE_BINARY_DIR}/plugins" ASSAY_FAKE_ENGINE="$<TARGET_FILE:fake_engine>"
   ASSAY_FUZZ_REPLAY="$<TARGET_FILE:assay_fuzz_replay>")
 
+# All host parts once, instead of in every test program, where they are large.
+set(host ${ASSAY_HOST_PARTS})
+if(ASSAY_SANITIZE)
+  add_library(assay_host SHARED)
+  target_link_libraries(assay_host PRIVATE ${ASSAY_HOST_PARTS} PUBLIC assay_flags)
+  set(host assay_host)
+endif()
+
 # Stands for assay_fuzz where tests need a crash, a hang or a kill at a known place.
 add_executable(fake_engine ${CMAKE_SOURCE_DIR}/tests/fuzz/fake_engine.cc)
-target_link_libraries(fake_engine PRIVATE ${ASSAY_HOST_PARTS})
+target_link_libraries(fake_engine PRIVATE ${host})
 
 # Tests see the host kernels only, but for those in tests/device: most ask every kernel that is linked in.
 file(GLOB_RECURSE test_sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/tests/*_test.cc)
@@ -37,7 +45,7 @@ foreach(source ${test_sources})
   string(REGEX REPLACE "\\.cc$" "" name ${name})
   string(REPLACE "/" "." name ${name})
   add_executable(${name} ${source})
-  target_link_libraries(${name} PRIVATE ${ASSAY_HOST_PARTS} assay_test_flags GTest::gtest GTest::gtest_main)
+  target_link_libraries(${name} PRIVATE ${host} assay_test_flags GTest::gtest GTest::gtest_main)
   if(ASSAY_SANITIZE)
     target_compile_options(${name} PRIVATE -O0)  # halves their compile time; what they call is optimised
   endif()
