@@ -4,26 +4,24 @@
 // What a mode's author must know:
 //
 //  - A mode offers at least one of two things. `detect` looks for a signature (exact zeros, NaN in certain rows, other
-//    bits in a rerun) and says how specific it is. `hypotheses` says what the outputs would be under the fault, for any
-//    row of the truth; the classifier fits parameters, asks whether the hypothesis explains the outputs (trial.h), and
-//    compares it with those of all other modes. Wherever a fault has a prediction, prefer the hypothesis: it holds for
-//    faults of any size and on any case, and brings its own proof.
+//    bits in a rerun) and says how specific it is. `hypotheses` says what the outputs would be under the fault, for
+//    any row of the truth; the classifier fits parameters, asks whether the hypothesis explains the outputs (trial.h),
+//    and compares it with those of all other modes. Wherever a fault has a prediction, prefer the hypothesis: it holds
+//    for faults of any size and on any case, and brings its own proof.
 //  - A prediction is exact: no rounding, no tau. `scene.attention()->counterfactual` computes one row under changed
-//  keys,
-//    weights, heads, values (Hypothesis), or from any numerator and denominator (mix). Faults of addresses are said
-//    best as another Problem with an AttentionView of its own: keep both alive in a shared_ptr captured by `predict`.
-//    Return nothing for rows that the fault leaves alone.
+//    keys, weights, heads, values (Hypothesis), or from any numerator and denominator (mix). Faults of addresses are
+//    said best as another Problem with an AttentionView of its own: keep both alive in a shared_ptr captured by
+//    `predict`. Return nothing for rows that the fault leaves alone.
 //  - Cost: a scene samples up to 48 rows, half of them failing. A hypothesis that does not explain the first four
-//  failing
-//    rows costs no more than those, so dozens are fine; thousands are not: find an offset or a key from the residuals.
-//    Hypotheses are asked one after another; make predictions lazily, inside `predict`.
+//    failing rows costs no more than those, so dozens are fine; thousands are not: find an offset or a key from the
+//    residuals. Hypotheses are asked one after another; make predictions lazily, inside `predict`.
 //  - `detect` and `hypotheses` are called for every failing case of every op: return nothing unless the op (and what
-//  the
-//    mode needs of the case: a window, pages, splits) is there.
+//    the mode needs of the case: a window, pages, splits) is there.
 //  - Confidence of a signature: 0.95 if a law holds for every judged row (exactly these rows, no other), 0.9 if for
-//  every
-//    rejected one, less for a pattern. A hypothesis that explains everything has 0.97, so a fitting hypothesis beats a
-//    pattern and a signature above 0.97 must be a proof (other bits on the same bytes, the canary itself).
+//    every rejected one, less for a pattern. A hypothesis that explains everything has 0.97, so a fitting hypothesis
+//    beats a pattern and a signature above 0.97 must be a proof (other bits on the same bytes, the canary itself).
+//    Below 0.985 every other signature of 0.9 or more is a rival; one below 0.95 is not believed before siblings of
+//    the case are asked.
 //  - Two hypotheses whose predictions, or whose residuals, differ by less than noise are rivals on this input. The one
 //    of smaller `cost` is named (then the earlier mode); `follow_up`, where one of the two offers it, changes the
 //    problem so that it separates them, and what is left goes to siblings of the case (second_look.h), both by itself.

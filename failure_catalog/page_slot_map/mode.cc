@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <numeric>
 #include <string_view>
 
 #include "failure_catalog/suppose.h"
@@ -181,9 +182,19 @@ void by_slot(const Scene& scene, std::vector<Supposition>& list) {
       };
       const auto predict = [view, values, moved](std::size_t row) -> std::optional<RowOutput> {
         const AttentionRow& at = view->row(row);
-        const std::vector<std::int32_t> keys = view->keys(row);
+        const std::int64_t length = view->problem.kv_len(at.batch);
+        std::vector<std::int32_t> keys = view->keys(row);
+        const AttentionParams& p = view->problem.params();
+        const bool takes_mean = keys.empty() && p.sink == Sink::kNone && p.empty_output == EmptyOutput::kMean;
+        if (takes_mean) keys.resize(static_cast<std::size_t>(length)), std::iota(keys.begin(), keys.end(), 0);
         std::vector<std::int32_t> others = keys;
-        for (std::int32_t& key : others) key = moved(key, view->problem.kv_len(at.batch));
+        for (std::int32_t& key : others) key = moved(key, length);
+        if (takes_mean) {
+          RowOutput mean = answer(*view, at, {});
+          const std::vector<double> ones(keys.size(), 1.0);
+          if (values) mean.o = view->counterfactual.mix(at, others, ones, ones, 0, {.sink = false}).o;
+          return mean;
+        }
         std::vector<double> x = view->counterfactual.logits(at, values ? keys : others);
         double m = view->problem.sink(at);
         for (const double logit : x) m = std::max(m, logit);

@@ -132,7 +132,12 @@ INSTANTIATE_TEST_SUITE_P(
                   "attention b=2 hq=2 sq=9 skv=63 d=32 scale=-0.125 mask=causal+block block=2,16 softcap=8 alibi=key "
                   "sink=in_lse empty=mean kv_lens=63,45 layout=bshd kv=hnd page=1024 spare_pages=1 pad_rows=1 "
                   "pad_dim=4 q=probe@56670 k=logit_offset(-1000)@56671 v=normal@56672 mask.data=keep(0.7)@56673 "
-                  "slopes.data=slopes sink.data=normal@5 poison=tag"}),
+                  "slopes.data=slopes sink.data=normal@5 poison=tag"},
+        Ambiguous{
+            "paged_flashinfer_bf16_value_slot_off", "page_slot_map",
+            "attention hq=4 hkv=2 sq=2 skv=17 d=40 scale=0 mask=block block=4,32 alibi=distance empty=mean "
+            "lse=none batch=packed offset=1 kv=hnd page=1024 spare_pages=1 pad_dim=3 q=twin_channels@17006 "
+            "k=cancelling_channels@17007 v=normal@17008 mask.data=keep(0.6)@17009 slopes.data=slopes poison=max"}),
     [](const auto& info) { return std::to_string(info.index) + "_" + info.param.mutant; });
 
 }  // namespace
