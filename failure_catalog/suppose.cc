@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <numeric>
 
 #include "oracle/error.h"
 #include "oracle/exp64.h"
@@ -14,19 +15,14 @@ namespace {
 
 constexpr double kInf = std::numeric_limits<double>::infinity();
 
-RowOutput empty_row(AttentionView& view, const AttentionRow& row, Hypothesis hypothesis) {
+RowOutput empty_row(AttentionView& view, const AttentionRow& row, const Hypothesis& hypothesis) {
   const AttentionParams& p = view.problem.params();
   RowOutput out{std::vector<double>(static_cast<std::size_t>(p.dim_v), 0.0),
                 p.empty_lse == EmptyLse::kMinusInf ? -kInf : kInf,
                 {}};
   if (p.empty_output == EmptyOutput::kNan) out.o.assign(out.o.size(), std::numeric_limits<double>::quiet_NaN());
-  const std::int64_t all = view.problem.kv_len(row.batch);
-  if (p.empty_output != EmptyOutput::kMean || all == 0) return out;
-  std::vector<std::int32_t> keys;
-  for (std::int64_t key = 0; key < all; ++key) keys.push_back(static_cast<std::int32_t>(key));
-  const std::vector<double> ones(keys.size(), 1.0);
-  hypothesis.sink = false;
-  out.o = view.counterfactual.mix(row, keys, ones, ones, 0, hypothesis).o;
+  if (p.empty_output == EmptyOutput::kMean && view.problem.kv_len(row.batch) > 0)
+    out.o = mean_of_values(view, row, stored_keys(view, row), hypothesis);
   return out;
 }
 
@@ -46,6 +42,19 @@ AttentionView* Lazily::view() {
     if (made_ && made_->view.problem.rows().size() != rows_) made_.reset();
   }
   return made_ ? &made_->view : nullptr;
+}
+
+std::vector<std::int32_t> stored_keys(AttentionView& view, const AttentionRow& row) {
+  std::vector<std::int32_t> keys(static_cast<std::size_t>(view.problem.kv_len(row.batch)));
+  std::iota(keys.begin(), keys.end(), 0);
+  return keys;
+}
+
+std::vector<double> mean_of_values(AttentionView& view, const AttentionRow& row, const std::vector<std::int32_t>& keys,
+                                   Hypothesis hypothesis) {
+  hypothesis.sink = false;
+  const std::vector<double> ones(keys.size(), 1.0);
+  return view.counterfactual.mix(row, keys, ones, ones, 0, hypothesis).o;
 }
 
 RowOutput answer(AttentionView& view, const AttentionRow& row, const std::vector<std::int32_t>& keys,

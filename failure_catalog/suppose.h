@@ -35,6 +35,12 @@ class Lazily {
 
 using EditKeys = std::function<void(std::size_t row, std::vector<std::int32_t>& keys)>;
 
+/// All keys of the row's sequence, admissible or not.
+std::vector<std::int32_t> stored_keys(AttentionView& view, const AttentionRow& row);
+/// O of equal weights on these keys, at least one.
+std::vector<double> mean_of_values(AttentionView& view, const AttentionRow& row, const std::vector<std::int32_t>& keys,
+                                   Hypothesis hypothesis = {});
+
 /// What a kernel returns for a row that used these keys: `attend`, and what the problem declares for rows without any.
 RowOutput answer(AttentionView& view, const AttentionRow& row, const std::vector<std::int32_t>& keys,
                  const Hypothesis& hypothesis = {});

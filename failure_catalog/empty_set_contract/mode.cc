@@ -9,6 +9,7 @@
 
 #include "failure_catalog/row_extent.h"
 #include "failure_catalog/second_run.h"
+#include "failure_catalog/suppose.h"
 
 namespace assay {
 namespace {
@@ -24,18 +25,11 @@ bool close(const Scene& scene, std::size_t row, const std::vector<double>& expec
   return true;
 }
 
-std::vector<double> mean_of_values(const Scene& scene, std::size_t row) {
+bool is_mean_of_values(const Scene& scene, std::size_t row) {
   AttentionView* view = scene.attention();
-  if (view == nullptr) return {};
-  const AttentionRow& at = view->row(row);
-  std::vector<double> mean(static_cast<std::size_t>(view->problem.params().dim_v), 0.0), v(mean.size());
-  const std::int64_t keys = view->problem.kv_len(at.batch);
-  for (std::int64_t key = 0; key < keys; ++key) {
-    view->problem.load_v(at.batch, view->problem.kv_head(at.head), key, v);
-    for (std::size_t c = 0; c < v.size(); ++c)
-      mean[c] += view->problem.value_factor(at, key) * v[c] / static_cast<double>(keys);
-  }
-  return mean;
+  if (view == nullptr) return false;
+  const std::vector<std::int32_t> keys = stored_keys(*view, view->row(row));
+  return !keys.empty() && close(scene, row, mean_of_values(*view, view->row(row), keys));
 }
 
 /// Some element of o is the format's largest number: a NaN that was clamped (M06).
@@ -55,8 +49,7 @@ std::string value_of(const Scene& scene, std::size_t row) {
   const OutputMeasure& o = scene.measurement.outputs.front();
   if (o.rows[row].zero == o.rows[row].judged) return "zero";
   if (o.rows[row].nan == o.rows[row].judged) return "NaN";
-  if (const std::vector<double> mean = mean_of_values(scene, row); !mean.empty() && close(scene, row, mean))
-    return "the mean of V";
+  if (is_mean_of_values(scene, row)) return "the mean of V";
   const auto n = static_cast<std::size_t>(o.rows[row].judged);
   if (scene.c.op == "softmax" && close(scene, row, std::vector<double>(n, 1 / static_cast<double>(n)))) return "1 / n";
   return kNoContract;
@@ -83,10 +76,10 @@ std::optional<Diagnosis> detect(const Scene& scene) {
   if (bad.empty() || !empty || nan || clamped(scene, bad[0])) return std::nullopt;
   const std::string value = value_of(scene, bad[0]);
   const std::optional<double> lse = lse_of(scene, bad[0]);
-  Diagnosis found{value == kNoContract ? 0.9 : 0.98,
-                  fmt::format("convention: {} rows without an admissible key are wrong, and no others; {} is {}{}",
-                              bad.size(), row_name(scene, bad[0]), value,
-                              lse ? fmt::format(", its LSE {:.6g}", *lse) : "")};
+  Diagnosis found{
+      value == kNoContract ? 0.9 : 0.98,
+      fmt::format("convention: {} rows without an admissible key are wrong, and no others; {} is {}{}", bad.size(),
+                  row_name(scene, bad[0]), value, lse ? fmt::format(", its LSE {:.6g}", *lse) : "")};
   // The number may stand for -inf in rows with keys too, where only logits below it would show it.
   if (lse && std::isfinite(*lse) && *lse < 0) found.rivals.emplace_back("false_max");
   return found;

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <array>
-#include <numeric>
 #include <string_view>
 
 #include "failure_catalog/suppose.h"
@@ -186,13 +185,12 @@ void by_slot(const Scene& scene, std::vector<Supposition>& list) {
         std::vector<std::int32_t> keys = view->keys(row);
         const AttentionParams& p = view->problem.params();
         const bool takes_mean = keys.empty() && p.sink == Sink::kNone && p.empty_output == EmptyOutput::kMean;
-        if (takes_mean) keys.resize(static_cast<std::size_t>(length)), std::iota(keys.begin(), keys.end(), 0);
+        if (takes_mean) keys = stored_keys(*view, at);
         std::vector<std::int32_t> others = keys;
         for (std::int32_t& key : others) key = moved(key, length);
         if (takes_mean) {
           RowOutput mean = answer(*view, at, {});
-          const std::vector<double> ones(keys.size(), 1.0);
-          if (values) mean.o = view->counterfactual.mix(at, others, ones, ones, 0, {.sink = false}).o;
+          if (values && length > 0) mean.o = mean_of_values(*view, at, others);
           return mean;
         }
         std::vector<double> x = view->counterfactual.logits(at, values ? keys : others);

@@ -36,7 +36,9 @@ const HeadOperands& Counterfactual::operands(std::int64_t batch, std::int64_t kv
   return head;
 }
 
-const std::vector<double>& Counterfactual::scores(const AttentionRow& row, std::int64_t q_head, std::int64_t kv_head) {
+const std::vector<double>& Counterfactual::scores(const AttentionRow& row, const Hypothesis& hypothesis) {
+  const std::int64_t q_head = hypothesis.q_head >= 0 ? hypothesis.q_head : row.head;
+  const std::int64_t kv_head = hypothesis.k_head >= 0 ? hypothesis.k_head : problem_.kv_head(row.head);
   const auto found = scores_.find({row.batch, q_head, row.query, kv_head});
   if (found != scores_.end()) return found->second;
   if (score_bytes_ > kMostBytes) scores_.clear(), score_bytes_ = 0;
@@ -50,10 +52,8 @@ const std::vector<double>& Counterfactual::scores(const AttentionRow& row, std::
 
 std::vector<double> Counterfactual::logits(const AttentionRow& row, const std::vector<std::int32_t>& keys,
                                            const Hypothesis& hypothesis) {
-  const std::int64_t own = problem_.kv_head(row.head);
-  const std::vector<double>& score = scores(row, hypothesis.q_head >= 0 ? hypothesis.q_head : row.head,
-                                            hypothesis.k_head >= 0 ? hypothesis.k_head : own);
-  head_ = &operands(row.batch, own);
+  const std::vector<double>& score = scores(row, hypothesis);
+  head_ = &operands(row.batch, problem_.kv_head(row.head));
   std::vector<double> x(keys.size());
   for (std::size_t i = 0; i < keys.size(); ++i)
     x[i] = logit(row, keys[i], score[static_cast<std::size_t>(keys[i])], hypothesis);
@@ -133,8 +133,7 @@ RowOutput Counterfactual::attend(const AttentionRow& row, const std::vector<std:
 bool Counterfactual::passes_fp32(const AttentionRow& row, const std::vector<std::int32_t>& keys,
                                  const Hypothesis& hypothesis) {
   constexpr double kLargest = std::numeric_limits<float>::max();
-  const std::vector<double>& score = scores(row, hypothesis.q_head >= 0 ? hypothesis.q_head : row.head,
-                                            hypothesis.k_head >= 0 ? hypothesis.k_head : problem_.kv_head(row.head));
+  const std::vector<double>& score = scores(row, hypothesis);
   return std::any_of(keys.begin(), keys.end(),
                      [&](std::int32_t key) { return std::abs(score[static_cast<std::size_t>(key)]) > kLargest; });
 }

@@ -56,7 +56,7 @@ class Counterfactual {
   double logit(const AttentionRow& row, std::int32_t key, double score, const Hypothesis& hypothesis) const;
   bool passes_fp32(const AttentionRow& row, const std::vector<std::int32_t>& keys, const Hypothesis& hypothesis);
   const HeadOperands& operands(std::int64_t batch, std::int64_t kv_head);
-  const std::vector<double>& scores(const AttentionRow& row, std::int64_t q_head, std::int64_t kv_head);
+  const std::vector<double>& scores(const AttentionRow& row, const Hypothesis& hypothesis);
   void add_special(const AttentionRow& row, const HeadOperands& head, std::int64_t v_head,
                    const std::vector<std::int32_t>& keys, std::span<const double> numerator, RowOutput& out);
 
